@@ -125,10 +125,8 @@ lock: set-up ## Resolve the dependencies into the locked requirements again (UPG
 wheels: set-up ## Build the wheels into dist: the controllers; the components and `cloud-stacks` for other Pulumi programs
 	@tools/wheels
 
-image: set-up ## Build the daemon's image, with podman or docker, from locked wheels
-	@tools/wheels
-	@builder=$$(command -v podman || command -v docker) || { echo "the wheel is in dist; neither podman nor docker is installed to build the image"; exit 1; }; \
-		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $$builder build --file image/Containerfile --tag cloud-controller .
+image: set-up ## Build the daemon's image, with podman or docker, from locked wheels (RELEASE=1 PYTHON_IMAGE=NAME:TAG@DIGEST)
+	@RELEASE=$(RELEASE) PYTHON_IMAGE=$(PYTHON_IMAGE) tools/image
 
 set-up: $(SET_UP) ## Create .venv with the locked dependencies (every other target does so when needed)
 

@@ -7,11 +7,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_stacks import costs, rights
 from cloud_stacks.costs import Cost
 from cloud_stacks.effects import Effect, Kind, effects_of
 from cloud_stacks.outcome import SECRET, UNKNOWN, Finding, Outcome, Place, Problem, Resource
 from cloud_stacks.rights import Grant
+from cloud_stacks.serving import catalogues
 from local.engine import paths
 from local.engine.differences import differences
 
@@ -101,7 +103,8 @@ def report(outcome: Outcome, base: Outcome | None = None, stack: str = "") -> St
     present = {(p.urn, p.message) for p in outcome.problems}
     changed = [resource for resource in outcome.resources if resource.op != "same"]
     gained, lost = rights.changes(changed)
-    shown = tuple(sorted((_change(each, outcome.cloud) for each in changed), key=_order))
+    judging = catalogues(outcome.resources)
+    shown = tuple(sorted((_change(each, judging.get(each.urn)) for each in changed), key=_order))
     effects = [(change.urn, effect) for change in shown for effect in change.effects]
     said = {(urn, effect.cause) for urn, effect in effects if effect.cause and effect.kind is Kind.ADDRESS}
     return StackReport(
@@ -136,9 +139,9 @@ def _identity(finding: Finding) -> tuple[str, str, str, str]:
     return finding.policy, finding.level, finding.urn, finding.message
 
 
-def _change(resource: Resource, cloud: str) -> Change:
+def _change(resource: Resource, catalogue: Catalogue | None) -> Change:
     lines = _lines(resource) if resource.op in ("update", "replace") else ()
-    effects = tuple(effects_of(resource, cloud))
+    effects = tuple(effects_of(resource, catalogue))
     return Change(
         resource.op, resource.type, resource.name, resource.urn, effects, tuple(lines), resource.reasons, resource.place
     )

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     REFUSED = "refused"
     GONE = "address gone"
     NEW = "new address"
+    UNJUDGED = "not judged"
     IGNORED = "ignored"
     IN_PLACE = "in place"
 
@@ -39,10 +40,10 @@ class Effect:
     cause: str = ""
 
 
-def effects_of(resource: Resource, cloud: str = "") -> list[Effect]:
+def effects_of(resource: Resource, catalogue: Catalogue | None = None) -> list[Effect]:
     """The consequences for load balancers and addresses; for other resources, none that the operation does not say.
 
-    `cloud`: where the stack runs, if that is known.
+    `catalogue`: that of the load balancer, if it is known (`serving.catalogues`).
     """
     if resource.type != SERVICE:
         return []
@@ -54,38 +55,23 @@ def effects_of(resource: Resource, cloud: str = "") -> list[Effect]:
     if resource.op == "delete" or not is_now:
         return [Effect(Kind.GONE, "the load balancer and its address are deleted")]
     if resource.op == "create" or not was:
-        return [*_refusals(resource, cloud), Effect(Kind.NEW, "a load balancer with a new address")]
+        return [*_refusals(resource, catalogue), Effect(Kind.NEW, "a load balancer with a new address")]
     if resource.op == "replace":
         replaced = Effect(Kind.ADDRESS, "the Service is made anew, with a new address", ", ".join(resource.reasons))
-        return [*_refusals(resource, cloud), replaced]
+        return [*_refusals(resource, catalogue), replaced]
     if resource.op != "update":
         return []
-    return _of_update(resource, cloud)
+    return _of_update(resource, catalogue)
 
 
-def catalogue_of(inputs: Mapping[str, Json], cloud: str = "") -> Catalogue | None:
-    """The catalogue that a Service's class or annotations belong to; None if no cloud here knows them."""
-    load_balancer_class = dig(inputs, "spec", "loadBalancerClass")
-    known = [each for each in clouds.descriptors() if cloud not in clouds.names() or each.name == cloud]
-    for each in known:
-        if load_balancer_class is not None and load_balancer_class in each.load_balancer_classes:
-            return each.catalogue.of_class(load_balancer_class)
-    names = tuple(_annotations(inputs))
-    chosen = [each for each in known if each.name == cloud or any(each.catalogue.entry(name) for name in names)]
-    if load_balancer_class is not None or len(chosen) != 1:
-        return None
-    return chosen[0].catalogue.of_class(None)
-
-
-def _of_update(resource: Resource, cloud: str) -> list[Effect]:
-    """What happens to the load balancer; nothing where no cloud here knows who makes it."""
-    catalogue = catalogue_of(resource.after, cloud) or catalogue_of(resource.before, cloud)
+def _of_update(resource: Resource, catalogue: Catalogue | None) -> list[Effect]:
+    """What happens to the load balancer."""
     if catalogue is None:
-        return []
+        return [_unjudged(resource)]
     others = [each.catalogue for each in clouds.descriptors() if each.name != catalogue.cloud]
     before, after = _annotations(resource.before), _annotations(resource.after)
     load_balancer_class = dig(resource.after, "spec", "loadBalancerClass")
-    found = _refusals(resource, cloud)
+    found = _refusals(resource, catalogue)
     costly = {entry.name for entry, _, _ in catalogue.readdressing(before, after, load_balancer_class)}
     for name in sorted({*before, *after}):
         if before.get(name) == after.get(name) and not _differs(resource, name):
@@ -115,15 +101,20 @@ def _differs(resource: Resource, annotation: str) -> bool:
     return any(paths.holds(place, paths.named(path)) for path in resource.differing)
 
 
-def _refusals(resource: Resource, cloud: str) -> list[Effect]:
-    catalogue = catalogue_of(resource.after, cloud)
+def _refusals(resource: Resource, catalogue: Catalogue | None) -> list[Effect]:
     if catalogue is None:
-        return []
+        return [_unjudged(resource)] if _annotations(resource.after) else []
     try:
         catalogue.parse({k: v for k, v in _annotations(resource.after).items() if v not in _HIDDEN})
     except InvalidConfiguration as error:
         return [Effect(Kind.REFUSED, "the controller will refuse the Service", str(error))]
     return []
+
+
+def _unjudged(resource: Resource) -> Effect:
+    of_class = dig(resource.after, "spec", "loadBalancerClass")
+    which = f"of class {of_class}" if of_class else "without a class"
+    return Effect(Kind.UNJUDGED, f"no CCM, LoadBalancerService or annotation shows which cloud serves it, {which}")
 
 
 def _is_balanced(inputs: Mapping[str, Json]) -> bool | None:

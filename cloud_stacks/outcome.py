@@ -67,6 +67,10 @@ class Resource:
     place: Place | None = None
     retained: bool = False
     """Its deletion leaves it as it is (`retain_on_delete`)."""
+    parent: str = ""
+    """The URN, as `provider`'s."""
+    provider: str = ""
+    """Of Kubernetes' objects: their cluster."""
 
     @property
     def type(self) -> str:
@@ -115,8 +119,6 @@ class Outcome:
     resources: tuple[Resource, ...]
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
-    cloud: str = ""
-    """What the stack's config calls `cloud`."""
 
 
 class NotEvents(ValueError):
@@ -172,7 +174,6 @@ def _of_events(
     resources: dict[str, Resource] = {}
     findings: list[Finding] = []
     problems: list[Problem] = []
-    config: Mapping[str, Json] = {}
     for body in bodies:
         if (event := body.get("resourcePreEvent") or body.get("resOutputsEvent")) is not None:
             step = event["metadata"]
@@ -190,10 +191,8 @@ def _of_events(
             findings.append(found)
         elif (event := body.get("diagnosticEvent")) is not None and not event.get("ephemeral"):
             problems += _problem(event, places)
-        elif (event := body.get("preludeEvent")) is not None:
-            config = event.get("config") or {}
     placed = tuple(_with_place(resource, places) for resource in resources.values())
-    return _outcome(placed, findings, problems, config)
+    return _outcome(placed, findings, problems)
 
 
 def _of_digest(digest: Json) -> Outcome:
@@ -214,17 +213,14 @@ def _of_digest(digest: Json) -> Outcome:
             places[step["urn"]] = place
     problems = [found for event in digest.get("diagnostics") or () for found in _problem(event, places)]
     placed = tuple(_with_place(resource, places) for resource in resources.values())
-    return _outcome(placed, [], problems, digest.get("config") or {})
+    return _outcome(placed, [], problems)
 
 
-def _outcome(
-    resources: tuple[Resource, ...], findings: list[Finding], problems: list[Problem], config: Mapping[str, Json]
-) -> Outcome:
+def _outcome(resources: tuple[Resource, ...], findings: list[Finding], problems: list[Problem]) -> Outcome:
     urns = [urn for urn in (*(r.urn for r in resources), *(f.urn for f in findings)) if urn]
     stack = urns[0].removeprefix("urn:pulumi:").partition("::")[0] if urns else ""
     # Several resources of one kind may raise the same warning.
-    cloud = next((str(value) for key, value in config.items() if key.endswith(":cloud")), "")
-    return Outcome(stack, resources, tuple(dict.fromkeys(findings)), tuple(dict.fromkeys(problems)), cloud)
+    return Outcome(stack, resources, tuple(dict.fromkeys(findings)), tuple(dict.fromkeys(problems)))
 
 
 def _add(
@@ -243,8 +239,19 @@ def _add(
     kind = type_of(urn)
     before, after = (_public(kind, state.get("inputs") or {}) for state in (old, new))
     keys = tuple(dict.fromkeys(reasons or ()))
-    retained = bool(old.get("retainOnDelete"))
-    found[urn] = Resource(_OPS[op], urn, before, after, keys, tuple(dict.fromkeys(differing)), retained=retained)
+    state = new or old
+    found[urn] = Resource(
+        _OPS[op],
+        urn,
+        before,
+        after,
+        keys,
+        tuple(dict.fromkeys(differing)),
+        retained=bool(old.get("retainOnDelete")),
+        parent=str(state.get("parent") or ""),
+        # Followed by the provider's ID, which a preview may not know.
+        provider=str(state.get("provider") or "").rpartition("::")[0],
+    )
 
 
 def _replacing(detailed: Mapping[str, Json]) -> list[str]:

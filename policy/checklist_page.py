@@ -18,7 +18,8 @@ _MADE = "<!-- Made by `make docs` from policy/; edit the rules there. -->"
 _ABOUT = (
     "Each line of the checklist (seed 002, section 11) has an owner that runs: a [rule](policy-rules.md) that holds "
     "the program to it before it runs, a component that makes it so, or a check of the running cluster. What is still "
-    "to be built is open."
+    "to be built is open. A rule that also reports good programs (its page says which) is advisory for now, in "
+    "production too: what it finds is reported, and refuses nothing."
 )
 
 
@@ -48,7 +49,8 @@ def rows_of(line: str) -> Iterator[str]:
         if line in rule.about.get("lines", ()):
             assert rule.enforcement_level is not None
             link = f"[`{rule.name}`](policy-rules.md#{rule.name})"
-            yield f"{head} rule {link} | {rule.enforcement_level.value} | `{where_tested(rule)}` |"
+            level = rule.enforcement_level.value + (" for now" if "reports_good" in rule.about else "")
+            yield f"{head} rule {link} | {level} | `{where_tested(rule)}` |"
     for component in components().get(line, ()):
         yield f"{head} component `{component.module}`: {component.does} | always | `{component.test}` |"
     for check in CHECKS:
@@ -114,6 +116,9 @@ def _entry(rule: Rule) -> Iterator[str]:
         f"- On {cloud.name}: {cloud.notes[rule.name]}" for cloud in clouds.descriptors() if rule.name in cloud.notes
     ]
     yield from (*notes, "") if notes else ()
+    if good := rule.about.get("reports_good"):
+        yield f"**Advisory for now**, in production too, because it also reports good programs: {good}."
+        yield ""
     yield f"**To do:** {rule.remediation_steps}"
     yield ""
     for name, schema in rule.about.get("settings", {}).items():

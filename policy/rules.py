@@ -75,6 +75,8 @@ class About(TypedDict):
     why: str
     """What must be so, and what happens otherwise."""
     level: EnforcementLevel
+    reports_good: NotRequired[str]
+    """Good programs that it still reports. While it does, it is advisory, in the stacks' settings too."""
     severity: Severity
     lines: NotRequired[Sequence[str]]
     """The lines of the checklist (002 §11) that it holds, such as `11.1.8`."""

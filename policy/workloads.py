@@ -35,6 +35,12 @@ IMAGES = setting(
 )
 """The setting `images` of a rule about cloud controller managers: it adds to those that it recognises."""
 
+LOOK_ALIKES = (
+    "workloads that only their name or ServiceAccount makes look like a cloud controller manager (a web application "
+    "called `ccm`, an exporter of a CCM's metrics)"
+)
+"""What rules about cloud controller managers report though they should not."""
+
 # The last part of an image's repository, a program, or a ServiceAccount: cloud-controller (this project's), and of
 # others cloud-controller-manager, NAME-cloud-controller-manager, NAME-ccm, cloud-provider-NAME.
 _CCM = re.compile(r"(^|[-_])(cloud-controller(-manager)?|ccm|cloud-provider-[a-z0-9]+(-cloud|-metal)?)$")

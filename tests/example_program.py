@@ -17,20 +17,26 @@ ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "load-balancer-service"
 
 
-def unpacked_wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheels as pip would unpack them; the folder to import from. The workers of a run share it."""
+def built_wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the wheels. The workers of a run share it."""
     base = tmp_path_factory.getbasetemp()
-    directory = (base.parent if base.name.startswith("popen-") else base) / "unpacked-wheels"
+    directory = (base.parent if base.name.startswith("popen-") else base) / "wheels"
     directory.mkdir(exist_ok=True)
-    library = directory / "library"
+    dist = directory / "dist"
     with (directory / "building").open("a") as building:
         fcntl.flock(building, fcntl.LOCK_EX)
-        if not library.exists():
-            subprocess.run([ROOT / "tools" / "wheels", directory / "dist"], check=True, timeout=280)
-            for wheel in (directory / "dist").glob("*.whl"):
-                with zipfile.ZipFile(wheel) as archive:
-                    archive.extractall(directory / "unpacked")
-            (directory / "unpacked").rename(library)
+        if not dist.exists():
+            subprocess.run([ROOT / "tools" / "wheels", directory / "new"], check=True, timeout=280)
+            (directory / "new").rename(dist)
+    return dist
+
+
+def unpacked_wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheels as pip would unpack them; the folder to import from."""
+    library = tmp_path_factory.mktemp("library")
+    for wheel in built_wheels(tmp_path_factory).glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(library)
     return library
 
 

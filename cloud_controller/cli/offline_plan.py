@@ -59,7 +59,8 @@ def compare(before: Manifests, after: Manifests, cloud: CloudDescriptor, options
     # What acknowledges the change of an address names the load balancer that only the cloud knows.
     allowed = AddressChanges.ALLOW
     options = replace(options, sharing=Sharing.ANY, share=0, nameable=Nameable(), address_changes=allowed)
-    rules = options.rules(_CLUSTER_ID, cloud.load_balancer_classes, UNBOUND)
+    classes = cloud.load_balancer_classes | cloud.default_classes
+    rules = options.rules(_CLUSTER_ID, classes, UNBOUND)
     present = _Present(cloud.assumed, rules)
     for given in before.services:
         present.add(given)

@@ -82,6 +82,8 @@ class CloudDescriptor:
     """The annotations of the cloud's load balancers."""
     load_balancer_classes: frozenset[str]
     """The values of `spec.loadBalancerClass` always served (`Cloud.load_balancer_classes` may add more)."""
+    default_classes: frozenset[str] = frozenset()
+    """Those that it serves besides, unless its cloud config leaves them to another controller."""
     rights: Callable[[Collection[str]], Sequence[str]]
     """The operations that the given controllers call, sorted, as the cloud's access control names them."""
     assumed: Callable[[str, Object], Assumed] | None = None

@@ -104,10 +104,10 @@ ANNOTATIONS_ARE_ACCEPTED = StackRule(
         "invalid values, two names of one annotation that contradict each other. Where this project's controller "
         "serves the Service, the rule also reports what its annotations and ports cannot have together, and unknown "
         "annotations that restrict access. The Service's cloud is that of the cluster's CCM, of the class, of the "
-        "stack's managed clusters or of its resources; if none of these shows it, each annotation is judged by the "
-        "cloud that its name belongs to. Of clouds without controllers in this project, only the names are known. What "
-        "the cluster refuses at `kubectl apply` by its admission policy is refused here, in the same words without the "
-        "values."
+        "stack's managed clusters, of its resources, or of the Service's annotations; where several are left, each "
+        "annotation is judged by the cloud that its name belongs to. Of clouds without controllers in this project, "
+        "only the names are known. What the cluster refuses at `kubectl apply` by its admission policy is refused "
+        "here, in the same words without the values."
     ),
     unseen=(
         "Services of Helm charts and of other controllers' classes; what only the cloud or the administrator's "

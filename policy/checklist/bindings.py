@@ -94,6 +94,10 @@ BINDINGS_ARE_NARROW = StackRule(
         "program needs, and a role for everyone is also one for any pod that is broken into."
     ),
     level=ADVISORY,
+    reports_good=(
+        "bindings of roles that Kubernetes has for other programs: `system:volume-scheduler`, "
+        "`system:node-problem-detector`, `system:persistent-volume-provisioner`"
+    ),
     title="Bindings of narrow roles to few",
     severity=HIGH,
     lines=["11.1.6", "11.3.3"],

@@ -10,7 +10,7 @@ from policy.rules import ADVISORY, MEDIUM, ResourceRule
 from policy.security_contexts import Context, of_contexts
 from policy.subjects import Subject
 from policy.unknowns import Problem, first_known
-from policy.workloads import IMAGES
+from policy.workloads import IMAGES, LOOK_ALIKES
 
 _ALLOWED = "NET_BIND_SERVICE"
 """Pod Security's level "restricted" allows it, too: to listen on a port below 1024."""
@@ -49,6 +49,7 @@ CCM_DROPS_CAPABILITIES = ResourceRule(
         "keeps by default, such as raw sockets and writing any file, help only whoever breaks into it."
     ),
     level=ADVISORY,
+    reports_good=LOOK_ALIKES,
     settings={"images": IMAGES},
     title="The CCM drops all capabilities",
     severity=MEDIUM,

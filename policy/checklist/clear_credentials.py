@@ -10,7 +10,7 @@ from typing import Any
 
 from policy.credentials import credentials
 from policy.objects import dig
-from policy.rules import HIGH, MANDATORY, ResourceRule
+from policy.rules import ADVISORY, HIGH, ResourceRule
 from policy.subjects import CONFIG_MAP, SECRET, Subject
 from policy.unknowns import Problem
 
@@ -61,7 +61,12 @@ NO_CLEAR_CREDENTIALS = ResourceRule(
         "Credentials belong in Secrets. Far more identities can read ConfigMaps and other objects, which are not "
         "encrypted at rest and are shown in previews."
     ),
-    level=MANDATORY,
+    level=ADVISORY,
+    reports_good=(
+        "texts in which a word such as `password` or `token` is followed by no credential (`nsswitch.conf`, SQL, "
+        "GraphQL, CUE, source code, pages, names of cookies and columns), placeholders in other brackets (`((a))`, "
+        "`{a}`, `__A__`), and values that are encrypted or hashed (`{cipher}…`, `$6$…`)"
+    ),
     title="Credentials only in Secrets",
     severity=HIGH,
     lines=["11.1.1"],

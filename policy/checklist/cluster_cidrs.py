@@ -15,7 +15,7 @@ from policy.pod_routes import FALSE, allocated, routes_pods
 from policy.rules import ADVISORY, HIGH, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, every_known, problem_if
-from policy.workloads import IMAGES, WORKLOADS, Container, ccm_name, containers, repository
+from policy.workloads import IMAGES, LOOK_ALIKES, WORKLOADS, Container, ccm_name, containers, repository
 
 _OURS: Final = "cloud-controller"
 
@@ -109,6 +109,7 @@ CLUSTER_CIDRS_AGREE = StackRule(
         "routes, or traffic is masqueraded wrongly."
     ),
     level=ADVISORY,
+    reports_good=LOOK_ALIKES,
     settings={"images": IMAGES},
     title="All agree on the cluster CIDR",
     severity=HIGH,

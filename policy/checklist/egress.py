@@ -12,7 +12,7 @@ from policy.objects import dig, each, items
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule, setting
 from policy.subjects import Subject
 from policy.unknowns import Problem, first_known
-from policy.workloads import IMAGES, WORKLOADS, of_ccm, pod
+from policy.workloads import IMAGES, LOOK_ALIKES, WORKLOADS, of_ccm, pod
 
 _ANYWHERE = frozenset({"0.0.0.0/0", "::/0"})
 
@@ -65,6 +65,10 @@ CCM_EGRESS_RESTRICTED = StackRule(
         "carries the cloud's credentials wherever the network leads."
     ),
     level=ADVISORY,
+    reports_good=(
+        f"{LOOK_ALIKES}; CCMs whose NetworkPolicy is made by another provider of the same cluster; machines whose "
+        "security groups are in `networkInterfaces` of a launch template"
+    ),
     title="The CCM's egress is restricted",
     severity=MEDIUM,
     lines=["11.3.4"],

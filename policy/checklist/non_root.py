@@ -9,7 +9,7 @@ from policy.rules import ADVISORY, HIGH, ResourceRule
 from policy.security_contexts import Context, of_contexts
 from policy.subjects import Subject
 from policy.unknowns import Problem, first_known
-from policy.workloads import IMAGES
+from policy.workloads import IMAGES, LOOK_ALIKES
 
 
 def problems(subject: Subject) -> Iterator[Problem]:
@@ -47,6 +47,7 @@ CCM_RUNS_AS_NON_ROOT = ResourceRule(
         "runs on."
     ),
     level=ADVISORY,
+    reports_good=LOOK_ALIKES,
     settings={"images": IMAGES},
     title="The CCM does not run as root",
     severity=HIGH,

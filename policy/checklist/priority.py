@@ -9,7 +9,7 @@ from policy.objects import dig, put
 from policy.rules import ADVISORY, MEDIUM, Remediation, ResourceRule, setting
 from policy.subjects import Subject
 from policy.unknowns import Problem
-from policy.workloads import DAEMONS, IMAGES, of_ccm, pod
+from policy.workloads import DAEMONS, IMAGES, LOOK_ALIKES, of_ccm, pod
 
 CLASSES = ("system-cluster-critical", "system-node-critical")
 
@@ -44,6 +44,7 @@ CCM_HAS_PRIORITY = ResourceRule(
         "machines are full, and the new machines that would make room are never initialised."
     ),
     level=ADVISORY,
+    reports_good=LOOK_ALIKES,
     settings={"images": IMAGES, "classes": setting("texts", "Further priority classes to accept.", default=[])},
     title="CCM has a critical priority",
     severity=MEDIUM,

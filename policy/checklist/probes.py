@@ -13,7 +13,7 @@ from policy.programs import always_succeeds
 from policy.rules import ADVISORY, MEDIUM, ResourceRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, first_known, problem_if
-from policy.workloads import DAEMONS, IMAGES, Container, containers, is_ccm, of_ccm
+from policy.workloads import DAEMONS, IMAGES, LOOK_ALIKES, Container, containers, is_ccm, of_ccm
 
 _HANDLERS = ("httpGet", "grpc", "tcpSocket", "exec")
 _SECURE_PORT = "10258"
@@ -123,6 +123,7 @@ CCM_HAS_PROBES = ResourceRule(
         "hangs is never restarted; without a readiness probe, an update can delete the last one that works."
     ),
     level=ADVISORY,
+    reports_good=LOOK_ALIKES,
     settings={"images": IMAGES},
     title="CCM has probes",
     severity=MEDIUM,

@@ -8,7 +8,7 @@ from policy.rules import ADVISORY, MEDIUM, ResourceRule
 from policy.security_contexts import Context, of_contexts
 from policy.subjects import Subject
 from policy.unknowns import Problem
-from policy.workloads import IMAGES
+from policy.workloads import IMAGES, LOOK_ALIKES
 
 
 def problems(subject: Subject) -> Iterator[Problem]:
@@ -31,6 +31,7 @@ CCM_HAS_READ_ONLY_ROOT = ResourceRule(
         "its program, and files that it writes there are lost with the container."
     ),
     level=ADVISORY,
+    reports_good=LOOK_ALIKES,
     settings={"images": IMAGES},
     title="The CCM's root filesystem is read-only",
     severity=MEDIUM,

@@ -62,6 +62,10 @@ STACK_RENDERS_OBJECTS = StackRule(
         "creates is not among the stack's resources: no rule judges it, which looks as if it passed."
     ),
     level=ADVISORY,
+    reports_good=(
+        "commands that create nothing (`kubectl config set-context`, `kubectl wait` before a test), and groups that "
+        "are empty because a condition is false"
+    ),
     title="The program renders its objects",
     severity=HIGH,
     sections="8.1, 8.2",

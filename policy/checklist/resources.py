@@ -16,7 +16,7 @@ from policy.objects import dig
 from policy.rules import ADVISORY, MEDIUM, ResourceRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, every_known
-from policy.workloads import IMAGES, Container, containers, of_ccm, pod
+from policy.workloads import IMAGES, LOOK_ALIKES, Container, containers, of_ccm, pod
 
 # A limit counts as a request: Kubernetes uses it for both.
 _WANTED = (
@@ -66,6 +66,7 @@ CCM_HAS_RESOURCES = ResourceRule(
         "it."
     ),
     level=ADVISORY,
+    reports_good=LOOK_ALIKES,
     settings={"images": IMAGES},
     title="CCM has requests and limits",
     severity=MEDIUM,

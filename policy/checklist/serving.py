@@ -1,7 +1,8 @@
 """Which cloud makes the load balancer of a Service, and which controllers of the stack would.
 
 Evidence, in this order: the cloud controller managers of the Service's cluster, its class, the stack's managed
-clusters, the packages of the stack's resources. What is unknown is no evidence.
+clusters, the packages of the stack's resources, its annotations. What is unknown is no evidence. Where one piece
+leaves several clouds, the next one narrows them: the first of several is never taken.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from policy.command_lines import command_line, flag_values
 from policy.objects import dig, object_name
 from policy.rules import Stack
 from policy.subjects import Subject
-from policy.unknowns import first_known, only_known
+from policy.unknowns import first_known, if_known, only_known
 from policy.workloads import WORKLOADS, ccm_name, containers
 
 CLOUDS: Mapping[str, PolicyCloud] = {cloud.name: cloud for cloud in clouds.descriptors()}
@@ -58,14 +59,17 @@ class Serving:
         """
         of_class = dig(service.props, "spec", "loadBalancerClass")
         here = service.cluster
+        possible: set[str] = set()
         for found in (
             {server.cloud for server in self.servers if server.cluster == here},
             {name for name in CLOUDS if of_class in _classes(name)},
             {server.cloud for server in self.servers if server.cluster is None},
             self._packages,
+            _by_annotations(service),
         ):
-            if len(found) == 1:
-                [name] = found
+            possible = (possible & found if possible else found) or possible
+            if len(possible) == 1:
+                [name] = possible
                 return CLOUDS[name]
         return None
 
@@ -138,6 +142,13 @@ def _managed(subjects: Iterable[Subject]) -> Iterator[Server]:
             if subject.kind in cloud.signs.managed:
                 what = f"the controller of the managed cluster {subject.name}"
                 yield Server(subject, what, name, False, frozenset(cloud.signs.ccm_classes))
+
+
+def _by_annotations(service: Subject) -> set[str]:
+    """The clouds that own names of the Service's annotations."""
+    names = if_known(lambda: [*(dig(service.props, "metadata", "annotations") or {})]) or []
+    prefixes = {name: cloud.catalogue.prefixes for name, cloud in CLOUDS.items()}
+    return {cloud for cloud, owned in prefixes.items() if any(name.startswith(owned) for name in names)}
 
 
 def _by_type(kind: str) -> str | None:

@@ -115,6 +115,7 @@ PUBLIC_BALANCERS_LIMIT_SOURCES = StackRule(
         "the whole internet unnoticed. Exempt the Services that are meant for everyone."
     ),
     level=ADVISORY,
+    reports_good="two neighbouring /8 of one company, and private ranges of IPv6 such as `fd00::/8`",
     settings={
         "internalAnnotations": marks_setting("Further annotations that make a load balancer internal: values by name."),
         "internalClasses": setting("texts", "spec.loadBalancerClass values whose load balancers are internal.", []),

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from policy.objects import dig, each, items, put
-from policy.rules import CRITICAL, MANDATORY, Remediation, ResourceRule
+from policy.rules import ADVISORY, CRITICAL, Remediation, ResourceRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, first_known
-from policy.workloads import DAEMONS, IMAGES, ccm_container, of_ccm, pod
+from policy.workloads import DAEMONS, IMAGES, LOOK_ALIKES, ccm_container, of_ccm, pod
 
 TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 _VALUE, _EFFECT = "true", "NoSchedule"
@@ -59,7 +59,8 @@ CCM_TOLERATES_UNINITIALIZED = ResourceRule(
         "A cloud controller manager must tolerate the taint of uninitialised nodes. Every node starts with it and only "
         "the manager removes it, so without the toleration it waits for itself."
     ),
-    level=MANDATORY,
+    level=ADVISORY,
+    reports_good=LOOK_ALIKES,
     settings={"images": IMAGES},
     title="CCM tolerates uninitialised nodes",
     severity=CRITICAL,

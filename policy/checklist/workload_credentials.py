@@ -9,7 +9,7 @@ from typing import Any
 
 from policy.credentials import by_form, credentials, in_words, is_name
 from policy.objects import dig, each
-from policy.rules import HIGH, MANDATORY, ResourceRule
+from policy.rules import ADVISORY, HIGH, ResourceRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, every_known, if_known
 from policy.workloads import Container
@@ -87,7 +87,8 @@ NO_CREDENTIALS_IN_PODS = ResourceRule(
         "A pod's spec is no place for credentials: whoever may read pods reads them, and so do previews, the lists of "
         "processes on the node, and crash reports. A Secret that the pod mounts is read by that pod alone."
     ),
-    level=MANDATORY,
+    level=ADVISORY,
+    reports_good="scripts that read a credential into a variable, and names of keys and Secrets in variables and flags",
     title="No credentials in pods' specs",
     severity=HIGH,
     lines=["11.1.1"],

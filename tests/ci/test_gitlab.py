@@ -40,10 +40,18 @@ def test_only_the_preview_of_a_branch_of_the_project_has_an_identity() -> None:
 def test_the_preview_is_of_stacks_that_exist_by_the_engines_version_of_pulumi() -> None:
     preview = JOBS["preview"]
 
-    assert preview["image"].endswith(f":{VERSION.removeprefix('v')}")
+    assert preview["image"].endswith(f":{VERSION.removeprefix('v')}@$PULUMI_IMAGE_DIGEST")
     for stack in preview["parallel"]["matrix"][0]["STACK"]:
         assert (ROOT / "stacks" / f"Pulumi.{stack}.yaml").is_file()
         assert (ROOT / "stacks" / f"policies.{stack}.json").is_file()
+
+
+def test_images_are_variables_so_that_a_project_names_them_by_digest() -> None:
+    assert {name: job["image"].rpartition("@")[2] for name, job in JOBS.items()} == {
+        "diff": "$PYTHON_IMAGE",
+        "preview": "$PULUMI_IMAGE_DIGEST",
+    }
+    assert "PULUMI_IMAGE_DIGEST" not in PIPELINE["variables"]
 
 
 @pytest.mark.parametrize(

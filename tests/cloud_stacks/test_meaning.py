@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cloud_controller import clouds
 from cloud_stacks import costs, rights
 from cloud_stacks.comparison import report
 from cloud_stacks.costs import Cost
@@ -30,7 +31,8 @@ def service(load_balancer_class: str | None = None, **annotations: str) -> dict[
 
 
 def kinds(before: Any, after: Any, op: str = "update", cloud: str = "mycloud") -> list[tuple[Kind, str]]:
-    found = effects_of(changed("kubernetes:core/v1:Service", before, after, op), cloud)
+    resource = changed("kubernetes:core/v1:Service", before, after, op)
+    found = effects_of(resource, clouds.descriptor(cloud).catalogue if cloud else None)
     return [(effect.kind, effect.cause) for effect in found]
 
 
@@ -47,7 +49,7 @@ def test_a_change_in_place_that_takes_an_address_away_counts_as_one_of_the_addre
     name = "service.beta.kubernetes.io/openstack-internal-load-balancer"
     resource = changed("kubernetes:core/v1:Service", service(), service(**{name: "true"}))
 
-    [effect] = effects_of(resource, "openstack")
+    [effect] = effects_of(resource, clouds.descriptor("openstack").catalogue)
 
     assert (effect.kind, effect.cause) == (Kind.ADDRESS, name)
     assert effect.text == "clients may reach it only at other addresses then"
@@ -84,12 +86,15 @@ def test_the_operation_says_what_becomes_of_the_address(before: Any, after: Any,
     assert [found for found, _ in kinds(before, after, op)] == [kind]
 
 
-def test_what_becomes_of_a_load_balancer_that_no_controller_here_makes_is_not_said() -> None:
-    before, after = service("example.com/x"), service("example.com/x", **{f"{DLB}scheme": "internal"})
+@pytest.mark.parametrize("op", ["create", "update", "replace"])
+def test_a_service_whose_cloud_nothing_shows_is_reported_as_not_judged(op: str) -> None:
+    [found, *_] = kinds(service(), service(**{f"{DLB}scheme": "public"}), op, cloud="")
 
-    assert kinds(before, after) == []
-    azure = service(**{"service.beta.kubernetes.io/azure-load-balancer-internal": "true"})
-    assert kinds(service(), azure, cloud="") == []
+    assert found == (Kind.UNJUDGED, "")
+
+
+def test_a_new_service_without_annotations_leaves_nothing_to_judge() -> None:
+    assert kinds({}, service(), "create", cloud="") == [(Kind.NEW, "")]
 
 
 @pytest.mark.parametrize("hidden", ["[unknown]", "[secret]"])
@@ -101,7 +106,7 @@ def test_an_annotation_that_nobody_sees_may_cost_the_address(hidden: str) -> Non
     )
     differing = replace(resource, differing=(f'metadata.annotations["{name}"]',))
 
-    [effect] = effects_of(differing, "mycloud")
+    [effect] = effects_of(differing, clouds.descriptor("mycloud").catalogue)
 
     assert (effect.kind, effect.cause) == (Kind.ADDRESS, name)
     assert effect.text == "another address may replace the old one: the value is not shown here"
@@ -117,7 +122,7 @@ def test_only_values_that_nobody_sees_are_left_out_of_what_the_controller_refuse
 def test_a_service_that_a_destroy_leaves_keeps_its_address() -> None:
     resource = Resource("delete", f"{URN}kubernetes:core/v1:Service::x", service(), {}, retained=True)
 
-    [effect] = effects_of(resource, "mycloud")
+    [effect] = effects_of(resource)
 
     assert (effect.kind, effect.text) == (Kind.IN_PLACE, "it stays as it is, and no stack manages it any more")
 
@@ -289,7 +294,7 @@ def test_a_warning_is_left_out_only_where_an_effect_says_the_same() -> None:
     said = Problem("warning", f"a new load balancer replaces the old one: {scheme}: none -> 'internal'", resource.urn)
     other = Problem("warning", f"annotation {idle} will be removed", resource.urn)
 
-    found = report(Outcome("dev", (resource,), (), (said, other), "mycloud"))
+    found = report(Outcome("dev", (resource,), (), (said, other)))
 
     assert found.problems == (other,)
 

@@ -42,7 +42,7 @@ def test_python_is_the_version_that_the_project_requires_and_the_image_has() -> 
     assert allowed == project["requires-python"]
     # The oldest one is what `mypy` and `ruff` hold the code to; whoever runs the tests may have a newer one.
     assert tuple(map(int, run.split("."))) <= sys.version_info[:2]
-    assert table["Python, in the image"][1] == found("image/Containerfile", r"^FROM python:([\d.]+)-slim$")
+    assert table["Python, in the image"][1] == found("image/Containerfile", r"^ARG PYTHON_IMAGE=python:([\d.]+)-slim$")
 
 
 @pytest.mark.parametrize(

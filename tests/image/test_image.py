@@ -8,11 +8,12 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
-from importlib.metadata import PathDistribution, distribution
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+
+from tests import bare_environment
 
 ROOT = Path(__file__).parents[2]
 CONTAINERFILE = ROOT / "image" / "Containerfile"
@@ -59,17 +60,8 @@ def app(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     with zipfile.ZipFile(wheels[0]) as wheel:
         wheel.extractall(directory)
     for package in requirements(ROOT / "image" / "requirements.txt"):
-        for top in top_level(package):
-            (directory / top.name).symlink_to(top)
+        bare_environment.link(distribution(package), directory)
     return directory
-
-
-def top_level(package: str) -> Iterator[Path]:
-    """The files and folders of an installed package in site-packages, its metadata too."""
-    found = distribution(package)
-    names = {file.parts[0] for file in found.files or () if file.parts[0] not in ("..", "__pycache__")}
-    assert isinstance(found, PathDistribution)
-    return (Path(str(found.locate_file(name))) for name in sorted(names))
 
 
 def run(app: Path, *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -91,11 +83,70 @@ def test_the_linter_has_nothing_to_say() -> None:
     assert json.loads(found.stdout) == []
 
 
-def test_bases_are_slim_and_named_without_a_registry() -> None:
-    bases = [rest.split()[0] for rest in of_kind("FROM")]
+def test_both_stages_have_one_base_which_is_slim_and_named_without_a_registry() -> None:
+    (base,) = of_kind("ARG")
 
-    assert len(set(bases)) == 1
-    assert re.fullmatch(r"python:3\.\d+-slim", bases[0])
+    assert {rest.split()[0] for rest in of_kind("FROM")} == {"${PYTHON_IMAGE}"}
+    assert re.fullmatch(r"PYTHON_IMAGE=python:3\.\d+-slim", base)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout of the script that builds the image, with a builder that says what it is asked for."""
+    for name, text in {
+        "tools/image": (ROOT / "tools" / "image").read_text(),
+        "tools/wheels": "#!/bin/sh\n",
+        "bin/podman": '#!/bin/sh\necho "$@"\n',
+    }.items():
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o755)
+    return tmp_path
+
+
+def build(checkout: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command: list[str | Path] = [checkout / "tools" / "image", *arguments]
+    path = f"{checkout / 'bin'}:{os.defpath}"
+    variables = {"PATH": path, "SOURCE_DATE_EPOCH": EPOCH, **environment}
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "base",
+    [
+        "",
+        "python:3.13-slim",
+        f"python@sha256:{'0' * 64}",
+        f"python:3.13-slim@sha256:{'0' * 63}",
+        f"python:3.13-slim@sha512:{'0' * 64}",
+        "python:3.13-slim@",
+        f"python:3.13-slim\nx:1@sha256:{'0' * 64}",
+    ],
+)
+def test_a_release_whose_base_has_no_tag_or_no_digest_is_refused(checkout: Path, base: str) -> None:
+    done = build(checkout, RELEASE="1", PYTHON_IMAGE=base)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "a release needs a base by tag and digest" in done.stderr
+
+
+@pytest.mark.integration
+def test_a_release_is_built_from_the_base_that_it_names_and_saved(checkout: Path) -> None:
+    base = f"registry.example:5000/python:3.13-slim@sha256:{'0' * 64}"
+
+    done = build(checkout, "image.tar", RELEASE="1", PYTHON_IMAGE=base)
+
+    built, saved = done.stdout.splitlines()
+    assert f"--build-arg PYTHON_IMAGE={base} " in built and saved == "save --output image.tar cloud-controller"
+
+
+@pytest.mark.integration
+def test_a_build_by_hand_has_the_base_of_the_containerfile(checkout: Path) -> None:
+    done = build(checkout)
+
+    assert done.stdout.splitlines() == ["build --file image/Containerfile --tag cloud-controller ."]
 
 
 def test_it_runs_as_a_user_by_number_who_is_not_root() -> None:

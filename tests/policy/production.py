@@ -20,7 +20,7 @@ STACKS = sorted(
     for path in (ROOT / "stacks").glob("policies.*.json")
     if json.loads(path.read_text()).get("all") == "mandatory"
 )
-"""The stacks where every rule is mandatory."""
+"""The stacks where every rule is mandatory, but for those that report good programs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,14 @@ def test_a_vendors_controller_has_its_own_rules_about_combinations(pack: PolicyH
     assert "contradicts" in messages(pack, ours("aws"), balanced(annotations=both))[0]
 
 
+def test_a_class_of_two_clouds_is_judged_as_the_cloud_of_its_annotations(pack: PolicyHost) -> None:
+    both = {f"{AWS}internal": "true", f"{AWS}scheme": "internet-facing"}
+
+    assert "contradicts" in messages(pack, balanced(annotations=both, loadBalancerClass="cloud-controller/nlb"))[0]
+    of_two = balanced(annotations={**both, f"{CLB}id": "lb-x"}, loadBalancerClass="cloud-controller/nlb")
+    assert messages(pack, of_two) == []
+
+
 def test_an_annotation_that_leaves_the_service_to_another_controller_is_respected(pack: PolicyHost) -> None:
     both = {f"{AWS}type": "external", f"{AWS}internal": "true", f"{AWS}scheme": "internet-facing"}
 

@@ -14,6 +14,8 @@ from policy.checklist import POLICIES
 from policy.checklist_page import components, lines_page, rows_of, rules_page, where_tested
 from policy.lines import LINES
 from policy.owners import CHECKS, OPEN
+from policy.rules import ADVISORY
+from tests.policy.production import STACKS
 from tests.policy_objects import ccm, resource, service, start, workload
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +48,16 @@ def test_the_policy_settings_of_a_stack_are_valid_and_the_stack_exists(settings:
     start(json.loads(settings.read_text())).close()
 
     assert (settings.parent / f"Pulumi.{settings.name.split('.')[1]}.yaml").exists()
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_rule_that_reports_good_programs_is_mandatory_neither_by_itself_nor_in_production(stack: str) -> None:
+    settings = json.loads((ROOT / "stacks" / f"policies.{stack}.json").read_text())
+    levels = {name: each.get("enforcementLevel") if isinstance(each, dict) else each for name, each in settings.items()}
+    wrong = [rule for rule in POLICIES if "reports_good" in rule.about]
+
+    assert {rule.name: levels.get(rule.name) for rule in wrong} == {rule.name: "advisory" for rule in wrong}
+    assert {rule.enforcement_level for rule in wrong} == {ADVISORY}
 
 
 @pytest.mark.parametrize(("page", "made"), [("checklist", lines_page), ("policy-rules", rules_page)])

@@ -91,4 +91,4 @@ def test_the_api_version_of_a_resource_does_not_matter(pack: PolicyHost) -> None
         },
     )
 
-    assert "mandatory" in of(pack.analyze(old), "ccm-workload-tolerate-uninitialized")
+    assert "advisory" in of(pack.analyze(old), "ccm-workload-tolerate-uninitialized")

@@ -42,7 +42,7 @@ def test_a_ccm_that_tolerates_uninitialised_nodes_passes(pack: PolicyHost, toler
 def test_a_ccm_without_a_matching_toleration_is_refused(pack: PolicyHost, toleration: PropertyMap) -> None:
     [finding] = pack.analyze(ccm(tolerations=[toleration]))
 
-    assert (finding.policy, finding.level, finding.severity) == (RULE, "mandatory", "critical")
+    assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "critical")
     assert "container manager" in finding.message
     assert finding.urn.endswith("::ccm")
 
@@ -57,7 +57,7 @@ def test_a_ccm_without_a_matching_toleration_is_refused(pack: PolicyHost, tolera
     ],
 )
 def test_a_ccm_is_recognised_by_its_image(pack: PolicyHost, image: str) -> None:
-    assert of(pack.analyze(ccm(tolerations=[], container={"image": image})), RULE) == ["mandatory"]
+    assert of(pack.analyze(ccm(tolerations=[], container={"image": image})), RULE) == ["advisory"]
 
 
 def test_a_ccm_is_recognised_by_its_command(pack: PolicyHost) -> None:
@@ -67,14 +67,14 @@ def test_a_ccm_is_recognised_by_its_command(pack: PolicyHost) -> None:
         container={"image": "registry.example/tools:1.0.0", "command": ["/bin/my-ccm"]},
     )
 
-    assert of(pack.analyze(workload), RULE) == ["mandatory"]
+    assert of(pack.analyze(workload), RULE) == ["advisory"]
 
 
 def test_a_patch_may_leave_tolerations_to_others_but_not_replace_them(pack: PolicyHost) -> None:
     other = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 
     assert of(pack.analyze(patch(ccm(tolerations=None))), RULE) == []
-    assert of(pack.analyze(patch(ccm(tolerations=[other]))), RULE) == ["mandatory"]
+    assert of(pack.analyze(patch(ccm(tolerations=[other]))), RULE) == ["advisory"]
 
 
 def remediated(workload: AnalyzedResource) -> tuple[PropertyMap, list[str]]:

@@ -61,7 +61,7 @@ def test_a_credential_in_a_pods_spec_is_refused_and_its_value_not_shown(
 ) -> None:
     [finding] = [each for each in pack.analyze(object) if each.policy == RULE]
 
-    assert (finding.level, finding.severity) == ("mandatory", "high")
+    assert (finding.level, finding.severity) == ("advisory", "high")
     assert names in finding.message
     assert HUSH not in f"{finding}"
 
@@ -102,4 +102,4 @@ def test_an_unknown_variable_that_may_be_a_credential_is_not_evaluated(
 def test_a_known_credential_is_reported_beside_an_unknown_container(pack: PolicyHost) -> None:
     beside = ccm(containers=[UNKNOWN, {**CONTAINER, "env": [{"name": "TOKEN", "value": UNKNOWN}, PASSWORD]}])
 
-    assert of(pack.analyze(beside), RULE) == ["mandatory", "not-evaluated"]
+    assert of(pack.analyze(beside), RULE) == ["advisory", "not-evaluated"]

@@ -46,7 +46,7 @@ POD = ccm(tolerations=[], container={"image": "cloud-controller"}).properties["s
     ],
 )
 def test_every_kind_that_keeps_pods_running_can_run_a_ccm(pack: PolicyHost, kind: str, spec: Any) -> None:
-    assert of(pack.analyze(of_kind(kind, spec)), TOLERATES) == ["mandatory"]
+    assert of(pack.analyze(of_kind(kind, spec)), TOLERATES) == ["advisory"]
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_a_job_with_a_ccms_image_is_judged_by_what_it_may_do_but_need_not_stay_a
 def test_a_ccm_is_recognised_behind_what_starts_it_by_its_flags_and_by_its_name(
     pack: PolicyHost, container: dict[str, Any]
 ) -> None:
-    assert of(pack.analyze(intolerant(container)), TOLERATES) == ["mandatory"]
+    assert of(pack.analyze(intolerant(container)), TOLERATES) == ["advisory"]
 
 
 @pytest.mark.parametrize("field", ["serviceAccountName", "serviceAccount"])
 def test_a_ccm_is_recognised_by_its_pods_service_account(pack: PolicyHost, field: str) -> None:
-    assert of(pack.analyze(intolerant({}, **{field: "aws-cloud-controller-manager"})), TOLERATES) == ["mandatory"]
+    assert of(pack.analyze(intolerant({}, **{field: "aws-cloud-controller-manager"})), TOLERATES) == ["advisory"]
 
 
 def test_with_a_ccms_service_account_the_first_container_is_the_ccm_unless_another_is(pack: PolicyHost) -> None:
@@ -124,7 +124,7 @@ def test_a_ccm_that_runs_as_a_sidecar_is_recognised_but_not_one_that_runs_before
 
     assert of(
         pack.analyze(intolerant({"name": "web"}, initContainers=[{**manager, "restartPolicy": "Always"}])), TOLERATES
-    ) == ["mandatory"]
+    ) == ["advisory"]
     assert of(pack.analyze(intolerant({"name": "web"}, initContainers=[manager])), TOLERATES) == []
     assert of(pack.analyze(intolerant({"name": "web"}, initContainers=[UNKNOWN])), TOLERATES) == []
 

@@ -47,6 +47,7 @@ CLOUD = CloudDescriptor(
     provider_id_scheme=PROVIDER_NAME,
     catalogue=CATALOGUE,
     load_balancer_classes=OWN_CLASSES,
+    default_classes=CLASSES - OWN_CLASSES,
     of_config=_of_config,
     readiness_gates=GATES,
     rights=actions,

@@ -33,6 +33,7 @@ CALLS_ARE_AUDITED = StackRule(
         "balancer, or what a stolen credential did; AWS itself shows the calls of the last 90 days only."
     ),
     level=ADVISORY,
+    reports_good="stacks whose organization records the calls in an event data store",
     title="Calls of AWS's API are audited",
     severity=MEDIUM,
     lines=["11.3.6"],

@@ -56,6 +56,19 @@ def test_an_unchanged_service_is_up_to_date_and_its_plan_is_empty(cloud: str) ->
     assert (found.outcome, found.actions) == (Outcome.UP_TO_DATE, ())
 
 
+def test_a_class_that_the_cloud_serves_by_default_is_planned_and_its_mistakes_are_refused() -> None:
+    zones = annotation("alicloud", "zone_maps")
+    good, bad = ("cn-hangzhou-i:vsw-1,cn-hangzhou-j:vsw-2", "nonsense")
+    given = [
+        service(name, {zones: value}, loadBalancerClass="alibabacloud.com/nlb")
+        for name, value in (("bad", bad), ("good", good))
+    ]
+
+    found = compared([], given, "alicloud")
+
+    assert [each.outcome for each in found.services] == [Outcome.REFUSED, Outcome.CREATED]
+
+
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_services_are_created_changed_and_deleted_on_every_cloud(cloud: str) -> None:
     more = service("more", ports=[{"port": 80}, {"port": 81, "name": "b"}])

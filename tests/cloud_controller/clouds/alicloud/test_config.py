@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.alicloud import CLOUD
 from cloud_controller.clouds.alicloud.cloud import AliCloud
 from cloud_controller.clouds.alicloud.config import AccessKey, Config, parse, render
 from cloud_controller.clouds.alicloud.endpoints import endpoint
@@ -185,5 +186,5 @@ def test_the_class_of_alibabas_own_controller_is_served_unless_the_config_leaves
     classes = AliCloud(config).load_balancer_classes
 
     assert ("alibabacloud.com/nlb" in classes) is served
-    assert {"cloud-controller/clb", "cloud-controller/nlb"} <= classes
+    assert classes == CLOUD.load_balancer_classes | (CLOUD.default_classes if served else frozenset())
     assert parse(render(config)) == config
