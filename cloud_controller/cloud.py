@@ -61,6 +61,7 @@ __all__ = [
     "TellsRights",
     "Throttled",
     "Unavailable",
+    "Unlisting",
 ]
 
 # ------------------------------------------------------------------------------------------------------- instances
@@ -137,6 +138,15 @@ class Selective(Protocol):
 
     def leaves_alone(self, node: Mapping[str, Any]) -> bool:
         """Whether no controller may describe, change or delete this node, or route to it."""
+        ...
+
+
+@runtime_checkable
+class Unlisting(Protocol):
+    """`Instances` of a cloud with machines that no list shows, such as Fargate's tasks (optional)."""
+
+    def is_unlisted(self, node: Mapping[str, Any]) -> bool:
+        """Whether the node's machine is one of them, by its provider ID: only `describe` shows it."""
         ...
 
 
