@@ -17,6 +17,11 @@ from cloud_controller.load_balancers.sharing import LEFT_TAG
 NOTHING = "none"
 """The value of `--moved-from-cluster` that starts a cluster without any of its former resources."""
 _SHOWN = 5
+_TAKE_OVER = (
+    "Only if this cluster takes the place of that one, end its controllers and pass its UID with --moved-from-cluster: "
+    "`kubectl get namespace kube-system -o jsonpath={.metadata.uid}` there shows it or, if nothing answers any more, "
+    f"the tag {CLUSTER_UID_TAG} of these"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +96,25 @@ def of_load_balancers(
 
 
 def judge(evidence: Sequence[Evidence], binding: Binding, cluster_id: str) -> None:
-    """Raise ForeignCluster if the evidence contradicts that the resources belong to this Kubernetes cluster."""
+    """Raise ForeignCluster if the evidence contradicts that the resources belong to this Kubernetes cluster.
+
+    The message does not have the other cluster's UID: WITH IT, WHOEVER PASTES IT TAKES OVER A LIVING CLUSTER.
+    """
     for each in evidence:
-        for uid, names in each.foreign.items():
+        names = [name for of in each.foreign.values() for name in of]
+        if names:
             raise ForeignCluster(
-                f"cluster {cluster_id}: {each.kind} {_listed(names)} belong to the Kubernetes cluster with UID {uid}, "
-                f"but this one has UID {binding.uid} (namespace kube-system). Either the cloud config or the "
-                f"kubeconfig is for another cluster. To take over the resources, pass --moved-from-cluster={uid}"
+                f"cluster {cluster_id}: {each.kind} {_listed(names)} serve another API server than this one (UID "
+                f"{binding.uid}): the cloud config or the kubeconfig is for another cluster. {_TAKE_OVER}"
             )
     present = [each for each in evidence if each.found]
     if present and not any(each.alive for each in present) and binding.moved_from is None:
         what = ", ".join(f"{each.found} {each.kind}" for each in present)
         raise ForeignCluster(
             f"cluster {cluster_id}: the cloud has {what} of this cluster, but none belongs to a Service, "
-            f"PersistentVolumeClaim or Node of this Kubernetes cluster (UID {binding.uid}). Either the cloud config "
-            "or the kubeconfig is for another cluster, or etcd has lost its data. To start anyway, pass "
-            f"--moved-from-cluster={NOTHING}"
+            f"PersistentVolumeClaim or Node of this API server (UID {binding.uid}). They may serve another one: then "
+            "the cloud config or the kubeconfig is for another cluster. Only if there is no other one (etcd has lost "
+            f"its data), start without them: --moved-from-cluster={NOTHING}"
         )
 
 

@@ -62,6 +62,7 @@ __all__ = [
     "TellsRights",
     "Throttled",
     "Unavailable",
+    "Unlisting",
     "Untagged",
 ]
 
@@ -148,6 +149,15 @@ class Untagged(Protocol):
 
     @property
     def of_any_cluster(self) -> bool: ...
+
+
+@runtime_checkable
+class Unlisting(Protocol):
+    """`Instances` of a cloud with machines that no list shows, such as Fargate's tasks (optional)."""
+
+    def is_unlisted(self, node: Mapping[str, Any]) -> bool:
+        """Whether the node's machine is one of them, by its provider ID: only `describe` shows it."""
+        ...
 
 
 # ---------------------------------------------------------------------------------------------------------- routes

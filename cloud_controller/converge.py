@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from cloud_controller import apply
-from cloud_controller.binding import judge
+from cloud_controller.binding import Evidence
 from cloud_controller.cloud import Cloud, CloudError, ForeignCluster
 from cloud_controller.controllers.service.checkpoint import without_checkpoint
 from cloud_controller.daemon.leader import LeaderElector
@@ -63,11 +63,15 @@ class Report:
 
 @dataclass
 class Converge:
-    """One run over `finders`, which plan for one controller each. `show` prints the first plans, `done` each result."""
+    """One run over `finders`, which plan for one controller each. `show` prints the first plans, `done` each result.
+
+    `prove`: raises ForeignCluster by the controllers' evidence (`proof.prove`).
+    """
 
     kube: KubeApi
     cloud: Cloud
     finders: Mapping[str, Callable[[], Found]]
+    prove: Callable[[Sequence[Evidence]], None]
     show: Callable[[str, Found], None]
     approve: Callable[[int], bool]
     done: Callable[[apply.ActionResult], None]
@@ -81,8 +85,7 @@ class Converge:
         WriteRefused if the lease is lost, and the errors of the first plans.
         """
         first = {name: find() for name, find in self.finders.items()}
-        evidence = [found.evidence for found in first.values() if found.evidence]
-        judge(evidence, self.safeguard.binding, self.cloud.cluster_id)
+        self.prove([found.evidence for found in first.values() if found.evidence])
         for name, found in first.items():
             self.show(name, found)
         changes = sum(len(_changes(found)) for found in first.values())

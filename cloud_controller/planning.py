@@ -118,7 +118,7 @@ def _find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapsh
             table = route.observe(kube, cloud, machines)
             return Found(route.plan(table, settings.route), evidence=route.evidence(table, settings.route))
         case service.NAME:
-            observation = service.observe(kube, cloud, settings.service, binding, settings.applied)
+            observation = service.observe(kube, cloud, settings.service, binding, settings.applied, machines)
             return _services(observation, settings.service)
         case volume.NAME:
             claims = volume.observe(kube, cloud, binding)

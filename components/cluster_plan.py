@@ -34,6 +34,7 @@ from cloud_controller.kube import (
 )
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.plan import Action, ActionKind, Plan
+from cloud_controller.proof import prove
 from cloud_controller.retries import round_pause, worth_another_round
 from cloud_controller.safeguard import Safeguard, cluster_uid, verify
 from cloud_controller.volumes import CLAIM_TAG, CLAIM_UID_TAG, Volume
@@ -188,10 +189,17 @@ def gone(world: World, machines: Sequence[Machine]) -> list[Machine]:
 
 
 def observe_and_plan(world: World, target: Target) -> list[Step]:
-    """Observe the cluster and its cloud once, and plan what is left to do."""
+    """Observe the cluster and its cloud once, and plan what is left to do.
+
+    Raises `ForeignCluster` if an existing cluster's kubeconfig leads to another cluster than the cloud config.
+    """
     nodes = tuple(world.kube.list(NODES).items)
     declared = target.names(nodes)
     machines = InstanceSnapshot(world.cloud.instances)
+    if target.existing:
+        # The kubeconfig is the stack's. Otherwise the cloud itself gives the access to the cluster with this id.
+        binding = Binding(cluster_uid(world.kube))
+        prove((), lambda: nodes, world.cloud, machines, (target.cluster_cidr,), binding)
     seen = node.observe_nodes(nodes, machines)
     steps = _steps(node.NAME, node.plan(seen, node.NodeOptions(declared=declared)), target, nodes)
     steps += _unregistered(target, nodes) + _foreign_nodes(nodes, target)

@@ -97,7 +97,10 @@ def _missing(world: World, key: str, options: ServiceOptions) -> str:
     """What the daemon still has to do about the Service's load balancer, in words; empty if nothing is."""
     observation = controller.observe(world.kube, world.cloud, options)
     target = target_of(*key.split("/"))
-    pending = [a.summary for a in controller.plan(observation, options) if a.target == target and a.pending]
+    plan = controller.plan(observation, options)
+    # In doubt, what is held is all that there is to do.
+    todo = plan.changes if observation.anchored else (*plan.changes, *plan.held)
+    pending = [action.summary for action in todo if action.target == target]
     busy = [
         f"load balancer {lb.id} is not ready"
         for lb in observation.load_balancers

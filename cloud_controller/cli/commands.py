@@ -21,7 +21,7 @@ import orjson
 
 from cloud_controller import cleanup as gone
 from cloud_controller import logs, safeguard
-from cloud_controller.binding import judge
+from cloud_controller.binding import UNBOUND, Evidence, judge
 from cloud_controller.cli import doctor as cli_doctor
 from cloud_controller.cli import manifests as cli_manifests
 from cloud_controller.cli import options as cli_options
@@ -39,9 +39,10 @@ from cloud_controller.converge import Converge, Refused, Report
 from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.daemon.manager import Manager
 from cloud_controller.fence import WriteRefused
-from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
+from cloud_controller.kube import NODES, ApiError, Kube, KubeconfigError, UnreachableError
 from cloud_controller.plan import Plan, object_of
 from cloud_controller.planning import Found, PlanSettings, find, without_healthy_backend
+from cloud_controller.proof import prove
 from cloud_controller.safeguard import Safeguard
 from cloud_controller.stop_signals import stop_on_signals
 
@@ -102,9 +103,9 @@ def plan(options: argparse.Namespace) -> int:
     if options.filename:
         logs.configure(cli_options.log_level(options), options.logging_format)
         return plan_services.run(options, lambda: (cli_options.cloud(options), *_settings(options, [service.NAME])))
-    _, cloud, finders, guard = _opened(options)
+    _, cloud, finders, _, proves = _opened(options)
     found = {name: find() for name, find in finders.items()}
-    judge([each.evidence for each in found.values() if each.evidence], guard.binding, cloud.cluster_id)
+    proves([each.evidence for each in found.values() if each.evidence])
     if (services := found.get("service")) is not None:
         found["service"] = replace(services, plan=services.plan + without_healthy_backend(cloud, services))
     if options.output == "json":
@@ -123,14 +124,14 @@ def _detailed(found: Collection[Found]) -> int:
 
 def apply(options: argparse.Namespace) -> int:
     """Show the plan, ask for approval and apply it, until nothing is left to do."""
-    kube, cloud, finders, guard = _opened(options)
+    kube, cloud, finders, guard, proves = _opened(options)
     cloud.check_access([*finders])
     elector = None
     if options.leader_elect:
         times = cli_options.lease_times(options)
         space, name = options.leader_elect_resource_namespace, options.leader_elect_resource_name
         elector = LeaderElector(kube.with_timeout(times.retry_period), space, name, times=times)
-    return _converged(options, kube, cloud, finders, guard, elector)
+    return _converged(options, kube, cloud, finders, proves, guard, elector)
 
 
 def cleanup(options: argparse.Namespace) -> int:
@@ -161,7 +162,8 @@ def cleanup(options: argparse.Namespace) -> int:
     cluster = gone.GoneCluster()
     finders = gone.finders(cloud, routes)
     told = {"evidence": shown, "at_stake": stake.counts}
-    return _converged(options, cluster, cloud, finders, Safeguard(cluster, "", ""), None, told)
+    proves = partial(judge, binding=UNBOUND, cluster_id=cloud.cluster_id)
+    return _converged(options, cluster, cloud, finders, proves, Safeguard(cluster, "", ""), None, told)
 
 
 def _other_ids(cloud: Cloud) -> str | None:
@@ -177,6 +179,7 @@ def _converged(
     kube: Kube,
     cloud: Cloud,
     finders: Mapping[str, Callable[[], Found]],
+    proves: Callable[[Sequence[Evidence]], None],
     guard: Safeguard,
     elector: LeaderElector | None,
     told: Mapping[str, object] | None = None,
@@ -187,6 +190,7 @@ def _converged(
         kube,
         cloud,
         finders,
+        proves,
         show=_show if text else lambda *_: None,
         approve=(lambda _: True) if options.yes else _ask,
         done=(lambda result: _print([f"  {result}"])) if text else lambda _: None,
@@ -282,14 +286,22 @@ def _ask(changes: int) -> bool:
 # ------------------------------------------------------------------------------------------------------------ setup
 
 
-def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callable[[], Found]], Safeguard]:
-    """The clients, each controller's planner, and the safeguard. Raises for every invalid option."""
+def _opened(
+    options: argparse.Namespace,
+) -> tuple[Kube, Cloud, dict[str, Callable[[], Found]], Safeguard, Callable[[Sequence[Evidence]], None]]:
+    """The clients, each controller's planner, the safeguard, and the proof. Raises for every invalid option."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     cloud = cli_options.cloud(options)
     names = cli_options.chosen(options, _left_out(cloud))
     kube, settings, guard = _settings(options, names)
     machines = InstanceSnapshot(cloud.instances)
-    return kube, cloud, {name: partial(find, name, kube, cloud, machines, settings) for name in names}, guard
+    finders = {name: partial(find, name, kube, cloud, machines, settings) for name in names}
+
+    def proves(found: Sequence[Evidence]) -> None:
+        ranges = settings.service.pod_ranges
+        prove(found, lambda: kube.list(NODES).items, cloud, machines, ranges, guard.binding)
+
+    return kube, cloud, finders, guard, proves
 
 
 def _settings(options: argparse.Namespace, names: Sequence[str]) -> tuple[Kube, PlanSettings, Safeguard]:

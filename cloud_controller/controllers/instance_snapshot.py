@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cloud_controller.cloud import CloudError, Conflict, Instance, Instances, InstanceState, Selective
+from cloud_controller.binding import Evidence
+from cloud_controller.cloud import CloudError, Conflict, Instance, Instances, InstanceState, Selective, Unlisting
 from cloud_controller.controllers import nodes as view
 from cloud_controller.kube import Object, name, uid
 
 NOT_ANCHORED = "no Node's provider ID is one of the cluster's machines: this may be another cluster's cloud config"
-"""The reason for holding deletions if `InstanceSnapshot.anchored` is False."""
+"""The reason for holding what `InstanceSnapshot.anchored` does not allow."""
 
 _ANCHOR_AGE = 600.0
 """Maximum age in seconds of a list for `anchored`: a Node's machine never changes."""
@@ -32,6 +33,11 @@ class _Answer:
 
     instance: Instance | None
     at: float
+
+
+def provider_ids(nodes: Iterable[Object]) -> set[str]:
+    """Those that the nodes have."""
+    return {provider_id for node in nodes if (provider_id := node["spec"].get("providerID"))}
 
 
 class InstanceSnapshot:
@@ -138,18 +144,42 @@ class InstanceSnapshot:
             self._ensure_list(max_age, frozenset(among))
             return self._listed
 
-    def anchored(self, nodes: Iterable[Object], max_age: float = _ANCHOR_AGE) -> bool:
+    def anchored(self, nodes: Iterable[Object], max_age: float = _ANCHOR_AGE, *, after: float = -math.inf) -> bool:
         """Whether at least one of these nodes has a machine of the cluster, including terminated ones.
 
-        IF NOT, NOTHING MAY BE DELETED: Nodes and cloud config are probably of different clusters, and every Node and
-        route would look obsolete.
+        IF NOT, NOTHING MAY BE DELETED: Nodes and cloud config are probably of different clusters, and every Node,
+        route and Service would look obsolete. `after`: no answer may be older than this time of the clock.
         """
+        nodes = self._ours(nodes)
+        ids = provider_ids(nodes)
+        if not ids:
+            return False
         with self._listing:
+            if self._listed_at < after:
+                self._list()
             self._ensure_list(max_age, frozenset())
-            ids = {node["spec"].get("providerID") for node in nodes}
             if not ids & self._listed_provider_ids and self._listed_at < self._since(None):
                 self._list()  # All machines may have been replaced since the last list.
-            return bool(ids & self._listed_provider_ids)
+            if ids & self._listed_provider_ids:
+                return True
+        if not isinstance(self._instances, Unlisting):
+            return False
+        unlisted = [*filter(self._instances.is_unlisted, nodes)]
+        return any(self.describe(unlisted, min(max_age, max(0.0, self._clock() - after)))[0].values())
+
+    def identifies(self, nodes: Iterable[Object]) -> bool:
+        """Whether one of these nodes names its machine."""
+        return bool(provider_ids(self._ours(nodes)))
+
+    def evidence(self, nodes: Iterable[Object]) -> Evidence:
+        """Whose the cluster's machines are. They prove nothing while no node has a provider ID: they may still boot."""
+        nodes = self._ours(nodes)
+        if not self.identifies(nodes):
+            return Evidence("machines")
+        # A machine that has been replaced registers under its name, before it has a provider ID.
+        joining = [node for node in nodes if not node["spec"].get("providerID")]
+        alive = self.anchored(nodes) or any(self.describe(joining)[0].values())
+        return Evidence("machines", len(self._living), int(alive))
 
     def living(self, ids: Iterable[str]) -> frozenset[str]:
         """The machines among `ids` that are not terminated, by a list that is at most `lifetime` old."""

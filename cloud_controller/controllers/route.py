@@ -65,6 +65,7 @@ __all__ = [
 ]
 
 NAME = "route"
+EVIDENCE = "routes"
 COMPONENT = "route_controller"
 """The source of its events (upstream's name)."""
 
@@ -137,7 +138,7 @@ def evidence(observation: RouteObservation, options: RouteOptions) -> Evidence:
     routes = (route for route in observation.routes if not route.blackhole)
     own = [route for route in routes if observation.owns(route, options.cluster_cidrs)]
     of_nodes = {instance.id for instance in observation.instances.values() if instance is not None}
-    return Evidence("routes", len(own), sum(route.target_instance in of_nodes for route in own))
+    return Evidence(EVIDENCE, len(own), sum(route.target_instance in of_nodes for route in own))
 
 
 @apply.performs_batch(DeleteRoute)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from cloud_controller.binding import Binding, Evidence, judge
-from cloud_controller.cloud import AccessDenied, Cloud, CloudError, ForeignCluster, InvalidConfiguration
+from cloud_controller.binding import Binding
+from cloud_controller.cloud import Cloud, CloudError, ForeignCluster, InvalidConfiguration
 from cloud_controller.controllers import Controller
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext
@@ -36,6 +36,7 @@ from cloud_controller.kube import ENDPOINT_SLICES, NODES, PODS, SERVICES, Inform
 from cloud_controller.load_balancers.readiness_gates import is_held
 from cloud_controller.metrics import Metrics
 from cloud_controller.planning import PlanSettings, find
+from cloud_controller.proof import prove, readable
 from cloud_controller.safeguard import Safeguard, cluster_uid
 
 _SERVICE_COMPONENT = "service-controller"
@@ -175,12 +176,23 @@ class Manager:
         return True
 
     def _prove(self, stop: threading.Event) -> bool:
-        """Wait until the evidence shows that cloud config and cluster belong together; False if stopped before."""
+        """Wait until the evidence shows that cloud config and cluster belong together; False if stopped before.
+
+        A dry run writes nothing, so it needs no proof.
+        """
         queue = WorkQueue[str](_FIRST_PAUSE, _LONGEST_PAUSE)
         while not stop.is_set():
             try:
-                found = [evidence for each in self._controllers if (evidence := self._evidence(each)) is not None]
-                judge(found, self._safeguard.binding, self._cloud.cluster_id)
+                if not self._options.dry_run:
+                    read = [readable(each.name, each.evidence) for each in self._controllers]
+                    prove(
+                        [evidence for evidence in read if evidence is not None],
+                        self._nodes.items,
+                        self._cloud,
+                        self._machines,
+                        self._options.service.pod_ranges,
+                        self._safeguard.binding,
+                    )
                 return True
             except ForeignCluster as foreign:
                 self._end_as_foreign(str(foreign))
@@ -190,14 +202,6 @@ class Manager:
                 _log.warning("start delayed retry_in=%.1fs error=%r", delay, str(error))
                 stop.wait(delay)
         return False
-
-    def _evidence(self, controller: Controller) -> Evidence | None:
-        try:
-            return controller.evidence()
-        except (AccessDenied, InvalidConfiguration) as error:
-            # The controller's own passes will report it; the others need not wait.
-            _log.warning("could not read evidence controller=%s error=%r", controller.name, str(error))
-            return None
 
     def _watch_confirmations(self, stop: threading.Event) -> None:
         by_name = {controller.name: controller for controller in self._controllers}
@@ -259,6 +263,7 @@ class Manager:
                     self._metrics,
                     options.service,
                     self._safeguard,
+                    self._machines,
                     checkpoint_of(self._kube, self._cloud),
                     pods,
                 )

@@ -18,6 +18,7 @@ from typing import Any, Protocol, cast
 from unittest.mock import patch
 
 from cloud_controller.binding import UNBOUND, Binding
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.service import controller as service_controller
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.controller import (
@@ -31,7 +32,7 @@ from cloud_controller.kube import LEASES, EventType, Object, key
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.load_balancers.operations import LoadBalancers, Operation
 from cloud_controller.metrics import Metrics
-from cloud_controller.plan import Plan
+from cloud_controller.plan import Action, Plan
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.cluster import WEB, Cluster, Copies
 from tests.cloud_controller.guard import guard, lease_that_confirms
@@ -151,6 +152,7 @@ class Running:
             Metrics(),
             options or ServiceOptions(resync=300.0),
             guard(cluster, binding),
+            InstanceSnapshot(self.cloud.instances),
             self.checkpoint,
         )
         for each in slices.items():
@@ -175,6 +177,11 @@ class Running:
     def take_slice(self, changed: Object, old: Object | None = None) -> None:
         """Deliver an EndpointSlice that was added or changed."""
         self.controller._endpoints._slice_changed(EventType.MODIFIED if old else EventType.ADDED, old, changed)
+
+    @property
+    def held(self) -> Sequence[Action]:
+        """The actions that are held."""
+        return self.controller._safeguard.held()
 
     def confirm_all(self) -> None:
         """Confirm every held action, as an administrator does."""

@@ -98,6 +98,7 @@ class World:
             kube,
             cloud or SimpleNamespace(cluster_id="c-1"),
             {"node": self.find},
+            prove=lambda _: None,
             show=lambda _, found: self.shown.append(len(found.plan)),
             approve=self.approve,
             done=lambda result: self.told.append(str(result)),

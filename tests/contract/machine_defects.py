@@ -27,6 +27,10 @@ def machines_gone_after(*errors: type[CloudError]) -> Plant:
     return plant
 
 
+def no_machines_listed(cloud: Any) -> None:
+    cloud.instances.list = list
+
+
 def foreign_machines_listed(cloud: Any) -> None:
     listed = cloud._client.list
 

@@ -121,7 +121,7 @@ class TinyHarness:
         return [f"load balancer/{name}" for name in foreign]
 
     def foreign_nodes(self) -> Sequence[Object]:
-        return []
+        return [{"metadata": {"name": "another"}, "spec": {"providerID": "tiny://another"}, "status": {}}]
 
     def put_foreign_route(self) -> str:
         raise NotImplementedError("tinycloud has no routes")

@@ -1,4 +1,7 @@
-"""What nobody is known to have deleted is held: all of it stays until somebody confirms, and then all of it goes."""
+"""What nobody is known to have deleted is held: all of it stays until somebody confirms, and then all of it goes.
+
+Nor is anything believed to be gone while the account may be another cluster's.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,33 @@ from typing import Any
 import pytest
 
 from cloud_controller.binding import Binding
-from tests.cloud_controller.cluster import Cluster
+from cloud_controller.kube import Object
+from cloud_controller.safeguard import HELD
+from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.load_balancing import Running, served
 from tests.contract.harness import Harness, Snapshot, differences, web
+from tests.contract.process import Process
 from tests.contract.wire import Died
 
 PART = "load_balancers"
 BINDING = Binding("uid-of-the-cluster")
 
 
-def with_lost_service(harness: Harness) -> tuple[Cluster, Snapshot]:
-    """A cluster whose Service has got a load balancer and then vanished; and what was in the account before."""
-    node, cluster, account = harness.node("one"), Cluster(), as_account(harness)
-    before = harness.snapshot()
+def with_load_balancer(harness: Harness, node: Object) -> Cluster:
+    """A cluster with this node, whose Service has got a load balancer."""
+    cluster = Cluster()
     cluster.objects["namespaces"] = {"kube-system": {"metadata": {"uid": BINDING.uid}}}
     address = node["status"]["addresses"][0]["address"]
     cluster.put_node(node["metadata"]["name"], node["spec"]["providerID"], address)
-    served(account, cluster, web(harness), binding=BINDING)
+    served(as_account(harness), cluster, web(harness), binding=BINDING)
+    return cluster
+
+
+def with_lost_service(harness: Harness) -> tuple[Cluster, Snapshot]:
+    """A cluster whose Service has got a load balancer and then vanished; and what was in the account before."""
+    node = harness.node("one")
+    before = harness.snapshot()
+    cluster = with_load_balancer(harness, node)
     cluster.objects["services"].clear()
     return cluster, before
 
@@ -31,6 +44,20 @@ def with_lost_service(harness: Harness) -> tuple[Cluster, Snapshot]:
 def started(harness: Harness, cluster: Cluster) -> Running:
     """A controller in a new process that has done what it may."""
     return Running(as_account(harness), cluster, binding=BINDING).settle()
+
+
+def with_lost_load_balancer(harness: Harness) -> Cluster:
+    """A cluster whose Service has got a load balancer, of which the account shows nothing any more."""
+    cluster = with_load_balancer(harness, harness.node("one"))
+    Process(harness).bring(None)
+    harness.wire.writes.clear()
+    return cluster
+
+
+def move(cluster: Cluster, harness: Harness) -> None:
+    """The cluster's only node is one of no machine of the cluster in the account."""
+    (node,) = cluster.objects["nodes"].values()
+    node["spec"]["providerID"] = harness.foreign_nodes()[0]["spec"]["providerID"]
 
 
 def as_account(harness: Harness) -> Any:
@@ -66,3 +93,39 @@ def test_a_confirmed_deletion_that_breaks_off_is_finished_without_another_confir
     started(harness, cluster)
 
     assert not differences(harness.snapshot(), before)
+
+
+def test_without_a_machine_of_the_cluster_nothing_is_made_and_no_finalizer_released_until_it_is_confirmed(
+    harness: Harness,
+) -> None:
+    cluster = with_lost_load_balancer(harness)
+    move(cluster, harness)
+    cluster.put(web(harness, 8443, name="new"))
+    cluster.events.clear()
+
+    running = started(harness, cluster)
+    assert {*cluster.reasons} == {HELD}
+    assert not cluster.service("default/new")["metadata"]["finalizers"]
+    assert not running.plan().changes
+    assert {action.held for action in running.plan().held} == {action.held for action in running.held}
+
+    cluster.delete_service()
+    running.settle()
+    assert WEB in cluster.objects["services"]
+    assert {*cluster.reasons} == {HELD}
+    assert harness.wire.writes == []
+
+    cluster.delete_service("default/new")
+    running.confirm_all()
+    running.settle()
+    assert not cluster.objects["services"]
+
+
+def test_with_a_machine_of_the_cluster_a_lost_load_balancer_is_made_again(harness: Harness) -> None:
+    cluster = with_lost_load_balancer(harness)
+
+    started(harness, cluster)
+
+    (made,) = Process(harness).own()
+    assert made
+    assert HELD not in cluster.reasons

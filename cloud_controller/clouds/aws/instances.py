@@ -12,7 +12,7 @@ from cloud_controller.cloud import CloudError, Conflict, Instance, InstanceRef, 
 from cloud_controller.clouds.aws import fargate
 from cloud_controller.clouds.aws.addresses import addresses
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.clouds.aws.provider_ids import Identity, identity, provider_id
+from cloud_controller.clouds.aws.provider_ids import Identity, identity, is_fargate, provider_id
 from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.clouds.aws.topology import Ec2Instance, Topology
 from cloud_controller.clouds.common.cache import Cache, Entries
@@ -80,6 +80,10 @@ class AwsInstances:
             return by_id.get(of.instance_id) if of.instance_id is not None else tasks.get(of.fargate or "")
 
         return {ref: answer(ref, of) for ref, of in wanted.items()}
+
+    def is_unlisted(self, node: Mapping[str, Any]) -> bool:
+        """See `Unlisting.is_unlisted`: a Fargate task has no instance, and its network interface no tag."""
+        return is_fargate(node["spec"].get("providerID") or "")
 
     def with_source_dest_check(self, ids: Collection[str]) -> Sequence[str]:
         """The instances with source/destination checks, which drop pod traffic (EC2's default).

@@ -37,6 +37,12 @@ def instance_id(provider_id: str) -> str | None:
     return found["instance"] if found else None
 
 
+def is_fargate(provider_id: str) -> bool:
+    """Whether it is a Fargate task's."""
+    found = _PROVIDER_ID.fullmatch(provider_id)
+    return bool(found and found["fargate"])
+
+
 def identity(ref: InstanceRef, region: str | None = None) -> Identity | None:
     """The identity in the provider ID, or in a node name derived from the instance ID (resource-based naming); else
     None.

@@ -7,7 +7,9 @@ directly; periodic full reads find changes made by others.
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Collection, Iterable, Mapping
 
 from cloud_controller.cloud_errors import CloudError, Throttled, Unavailable
@@ -67,6 +69,8 @@ class LoadBalancerCache:
         self._dirty: dict[Key, int] = {}
         self._progressed: set[Key] = set()
         self._loaded = False
+        self.asked_at = -math.inf
+        """When the last read began (`time.monotonic`)."""
         self.workers = 1
         """How many threads may `refresh` at once."""
         self._refreshes = JoinedRequests(self._read, callers=lambda: self.workers, gather=_GATHER)
@@ -158,6 +162,7 @@ class LoadBalancerCache:
             # The cloud's list may not show recently created load balancers yet.
             ids = {*named, *self._keys}
         refused: set[str] = set()
+        self.asked_at = time.monotonic()
         try:
             found = [*self._load_balancers.read(None, ids)]
         except (Throttled, Unavailable):
@@ -194,6 +199,7 @@ class LoadBalancerCache:
             for key, uid in pairs:
                 self._name(uid, key)
             known = {*ids, *(each for key, _ in pairs for each in self._ids.get(key, ()))}
+        self.asked_at = time.monotonic()
         found = self._load_balancers.read({uid for _, uid in pairs}, known)
         with self._lock:
             self._take(found, known, began)

@@ -16,11 +16,13 @@ from typing import Literal
 
 from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
 from cloud_controller.cloud import Cloud, CloudError
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.queue import Cause, WorkQueue, work
 from cloud_controller.controllers.service import adoption as service_adoption
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.service.address_changes import AddressChanges
+from cloud_controller.controllers.service.anchor import Anchor, lacking
 from cloud_controller.controllers.service.apply import load_balancers_of
 from cloud_controller.controllers.service.cache import LoadBalancerCache, read_named
 from cloud_controller.controllers.service.checkpoint import Checkpoint
@@ -126,6 +128,7 @@ class ServiceObservation:
     - `builder`: the pure half of the cloud's load balancers; `facts`: what its builds need to know of the cloud.
     - `slices`: EndpointSlices by Service (NAMESPACE/NAME); empty unless a Service has pods as members.
     - `hidden`: the load balancers that annotations name and the cloud refuses to show.
+    - `anchored`: whether to believe that Services have nothing in the cloud of which it shows nothing (`anchor`).
     """
 
     services: Sequence[Object]
@@ -138,6 +141,7 @@ class ServiceObservation:
     slices: Mapping[str, Sequence[Object]] = field(default_factory=dict)
     binding: Binding = UNBOUND
     hidden: Collection[str] = ()
+    anchored: bool = True
 
 
 def observe(
@@ -146,10 +150,12 @@ def observe(
     options: ServiceOptions,
     binding: Binding = UNBOUND,
     applied: Collection[Object] = (),
+    machines: InstanceSnapshot | None = None,
 ) -> ServiceObservation:
-    """Read all load balancers, Services, nodes, the facts for builds and, if needed, EndpointSlices.
+    """Read all load balancers, Services, nodes, the facts for builds and, if needed, EndpointSlices and machines.
 
-    `applied`: Services as they would be stored, which take the places of those that are stored.
+    `applied`: Services as they would be stored, which take the places of those that are stored. `machines`: what other
+    controllers have read.
     Raises InvalidConfiguration if the cloud does not support load balancers.
     """
     load_balancers = load_balancers_of(cloud)
@@ -170,9 +176,11 @@ def observe(
         now = datetime.now(UTC)
         waiting = {uid(pod) for pod in pods if gates.of_pod(pod) and counts_as_ready(pod, gates, now)}
         slices = {service: with_waiting(each, waiting) for service, each in slices.items()}
+    nodes, machines = kube.list(NODES).items, machines or InstanceSnapshot(cloud.instances)
+    lacks = lacking(services, [*found.values()], builder, rules, identified=machines.identifies(nodes))
     return ServiceObservation(
         services=services,
-        nodes=kube.list(NODES).items,
+        nodes=nodes,
         load_balancers=[*found.values()],
         builder=builder,
         facts=facts_for(services, slices, load_balancers, rules),
@@ -181,6 +189,7 @@ def observe(
         slices=slices,
         binding=binding,
         hidden=hidden,
+        anchored=not lacks or machines.anchored(nodes),
     )
 
 
@@ -201,6 +210,7 @@ def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
         observation.facts,
         rules_of(observation, options),
         observation.hidden,
+        anchored=observation.anchored,
     )
 
 
@@ -223,6 +233,7 @@ class ServiceController:
         metrics: Metrics,
         options: ServiceOptions,
         safeguard: Safeguard,
+        machines: InstanceSnapshot,
         checkpoint: Checkpoint | None = None,
         pods: ObjectCache | None = None,
     ) -> None:
@@ -240,6 +251,7 @@ class ServiceController:
         self._safeguard = safeguard
         self._preloaded = False
         self._cache = LoadBalancerCache(load_balancers, cloud.cluster_id)
+        self._anchor = Anchor(machines, nodes, self._cache, self._builder, self._rules)
         self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
         self._backends: Backends | None = None  # Computed once for thousands of Services.
         self._debouncer = NodeDebouncer()
@@ -261,6 +273,7 @@ class ServiceController:
             part_freed=self._wake_those_on,
             creation_lost=lambda: self._queue.add_after(RESYNC, _SECOND_RESYNC),
             safeguard=safeguard,
+            anchor=self._anchor,
             checkpoint=checkpoint,
         )
         metrics.watch_queue(NAME, self._queue)
@@ -428,6 +441,7 @@ class ServiceController:
             self._checkpoint.restore()
         uids = {service["metadata"]["uid"]: key(service) for service in services}
         self._cache.load(uids, _named(services, self._builder))
+        self._anchor.look(services)
 
     def _report_unclaimed(self) -> None:
         """Log each adoptable load balancer whose Service does not exist, once."""

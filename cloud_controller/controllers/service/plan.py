@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from cloud_controller.binding import Binding
 from cloud_controller.cloud import AccessDenied, InvalidConfiguration
+from cloud_controller.controllers.instance_snapshot import NOT_ANCHORED
 from cloud_controller.controllers.service.address_changes import (
     CONDITION,
     HELD,
@@ -22,6 +23,7 @@ from cloud_controller.controllers.service.address_changes import (
     leaving,
 )
 from cloud_controller.controllers.service.adoption import adopt, left_alone
+from cloud_controller.controllers.service.anchor import shows
 from cloud_controller.controllers.service.last_members import with_last_members
 from cloud_controller.controllers.service.rules import (
     FINALIZER,
@@ -73,6 +75,8 @@ NO_NODES = "UnAvailableLoadBalancer"
 """Event reason for a load balancer without members, as upstream."""
 NOT_OFFERED = "NotOffered"
 """Event reason for settings of a Service that its cloud does not support."""
+IN_DOUBT = f"the cloud shows no load balancer of Services that have one, and {NOT_ANCHORED}"
+"""The reason for holding what `anchor` does not allow."""
 INVALID = "invalid: "
 """Begins the reason of the ignored action of a Service with a fault."""
 
@@ -180,6 +184,13 @@ def plan_service(
     return replace(found, plan=Plan.of(conditions) + found.plan) if conditions else found
 
 
+def doubted(found: ServicePlan, service: Object) -> ServicePlan:
+    """The plan of a Service of which the cloud shows nothing, held: the cloud may be another cluster's (`anchor`)."""
+    ends = any(isinstance(action.operation, RemoveFinalizer) for action in found.plan)
+    subject = f"{service['metadata']['uid']} {'ends' if ends else 'begins'}"
+    return replace(found, plan=Plan.of(hold(found.plan, subject, IN_DOUBT, in_steps=True)))
+
+
 def plan_orphans(
     observed: Sequence[ObservedLoadBalancer], owner: Owner, catalogue: Catalogue, binding: Binding, *, deleted: bool
 ) -> Plan:
@@ -226,11 +237,14 @@ def plan_all(
     facts: Facts,
     rules: Rules,
     hidden: Collection[str] = (),
+    *,
+    anchored: bool,
 ) -> Plan:
     """The plan for every Service, ordered by namespace and name; a fault of a Service becomes an ignored action.
 
     `slices`: EndpointSlices by Service (NAMESPACE/NAME). `hidden`: the load balancers that annotations name and the
-    cloud refuses to show. Raises AccessDenied if a right to read facts is missing.
+    cloud refuses to show. `anchored`: see `ServiceObservation`. Raises AccessDenied if a right to read facts is
+    missing.
     """
     eligible = backends_of(nodes, builder, rules)
     present = {lb.id: lb for lb in observed}
@@ -261,6 +275,8 @@ def plan_all(
         found = plan_service(service, concerned, backends, builder, facts, rules)
         if found.denied is not None:
             raise found.denied
+        if not anchored and not shows(concerned, metadata["uid"]):
+            found = doubted(found, service)
         _carry_out(found.plan, present)
         target = target_of(metadata["namespace"], metadata["name"])
         plans.append((target, found.plan + _findings(found, target) + _not_served(service, rules, builder)))

@@ -17,6 +17,7 @@ from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration, Post
 from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
+from cloud_controller.controllers.service.anchor import Anchor
 from cloud_controller.controllers.service.apply import KubeOperation, load_balancers_of
 from cloud_controller.controllers.service.attention import ServicesNeedingAttention
 from cloud_controller.controllers.service.cache import LoadBalancerCache
@@ -50,7 +51,7 @@ from cloud_controller.load_balancers.operations import (
 )
 from cloud_controller.load_balancers.sharing import may_serve_others, owner_of_part
 from cloud_controller.metrics import Metrics
-from cloud_controller.plan import Plan
+from cloud_controller.plan import Action, Plan
 from cloud_controller.safeguard import Safeguard
 
 CONTROLLER = "service"
@@ -81,6 +82,7 @@ class ServiceReconciler:
         part_freed: Callable[[str, str], None],
         creation_lost: Callable[[], None],
         safeguard: Safeguard,
+        anchor: Anchor,
         checkpoint: Checkpoint | None = None,
     ) -> None:
         self._kube = kube
@@ -95,6 +97,9 @@ class ServiceReconciler:
         self._part_freed = part_freed
         self._creation_lost = creation_lost
         self._safeguard = safeguard
+        self._anchor = anchor
+        self._doubted: dict[str, tuple[Action, ...]] = {}
+        """What is held because the cloud may be another cluster's."""
         self._deletions = SeenDeletions()
         self._checkpoint = checkpoint
         self._waits = Waits()
@@ -115,9 +120,12 @@ class ServiceReconciler:
         with self._locks.held(present | ({named} if named else set())):
             self._read_if_needed(key, service, named)
             uid = service["metadata"]["uid"] if service else None
-            waits = self._remove_orphans(key, [owner for owner in self._cache.owners(key) if owner.uid != uid])
+            if service is None:
+                self._doubted.pop(key, None)
+            owners = [owner for owner in self._cache.owners(key) if owner.uid != uid]
+            waits, held = self._remove_orphans(key, owners)
             if service is not None:
-                self._converge(key, service, named, backends)
+                self._converge(key, service, named, backends, held)
             else:
                 self._waits.clear(key)
                 self._told.pop(key, None)
@@ -181,10 +189,10 @@ class ServiceReconciler:
             _log.warning("left out load_balancer=%s error=%r", named, str(error))
             self._cache.refresh(owners, ids)
 
-    def _remove_orphans(self, key: str, owners: Collection[Owner]) -> bool:
+    def _remove_orphans(self, key: str, owners: Collection[Owner]) -> tuple[bool, list[Action]]:
         """Delete load balancers of deleted Services with this name; hold those whose deletion was not seen.
 
-        Return whether the cloud is not ready for a deletion.
+        Return whether the cloud is not ready for a deletion, and what is held.
         """
         namespace, _, name = key.partition("/")
         if owners:
@@ -197,7 +205,7 @@ class ServiceReconciler:
         plans = {owner: self._orphans_of(key, owner) for owner in owners}
         held = [action for plan in plans.values() for action in plan.held]
         target = service_plan.target_of(namespace, name)
-        self._safeguard.report(CONTROLLER, held, self._events, about={target})
+        self._safeguard.report(CONTROLLER, [*held, *self._doubted.get(key, ())], self._events, about={target})
         waits = False
         for owner, plan in plans.items():
             if not plan.changes:
@@ -217,7 +225,7 @@ class ServiceReconciler:
                 self._events.warning(gone, "DeleteLoadBalancerFailed", f"Error deleting load balancer: {error}")
                 raise
             waits = waits or any(result.waits for result in results)
-        return waits
+        return waits, held
 
     def _orphans_of(self, key: str, owner: Owner) -> Plan:
         catalogue, binding = self._builder.catalogue, self._safeguard.binding
@@ -225,14 +233,16 @@ class ServiceReconciler:
         plan = service_plan.plan_orphans(self._cache.get(key), owner, catalogue, binding, deleted=deleted)
         return self._safeguard.released(plan)
 
-    def _converge(self, key: str, service: Object, named: str | None, backends: Backends) -> None:
-        """Plan and apply until nothing is left to do now."""
+    def _converge(
+        self, key: str, service: Object, named: str | None, backends: Backends, held: Sequence[Action]
+    ) -> None:
+        """Plan and apply until nothing is left to do now. `held`: of earlier Services of this name."""
         wanted = self._wanted(service)
         events = ServiceEvents(self._events, service, wanted=wanted, reported=self._waits.reported(key))
         read_again: set[str] = set()
         try:
             for _ in range(_ROUNDS):
-                found = self._plan(service, self._observed(key, named), backends)
+                found = self._found(key, service, named, backends)
                 self._tell_once(key, service, "EndpointsLeftOut", "Excluded endpoints", found.excluded_endpoints)
                 self._tell_once(key, service, "NotApplied", "The load balancer keeps what it has", found.not_applied)
                 self._tell_once(key, service, "MembersKept", "The load balancer keeps its last members", found.keeps)
@@ -241,7 +251,9 @@ class ServiceReconciler:
                 while at_stake := self._at_stake(found.plan, service["metadata"]["uid"]) - read_again:
                     self._cache.refresh((), at_stake)
                     read_again |= at_stake
-                    found = self._plan(service, self._observed(key, named), backends)
+                    found = self._found(key, service, named, backends)
+                if self._in_doubt(key, found, held):
+                    return
                 if not found.plan.changes:
                     self._finish(key, named, found, events)
                     return
@@ -254,6 +266,7 @@ class ServiceReconciler:
                 postponed = [result.error for result in results if isinstance(result.error, Postponed)]
                 # Even if another part failed: old members keep serving until the new ones are healthy.
                 pause = self._waits.postpone(key, postponed, events) if postponed else None
+                self._safeguard.used(plan, [result.action for result in results if result.ok])
                 _raise_failure(results)
                 if pause is not None:
                     self._requeue(key, pause)
@@ -289,6 +302,24 @@ class ServiceReconciler:
         elif told.get(reason) != details:
             told[reason] = details
             self._events.warning(service, reason, f"{message}: {details}")
+
+    def _found(self, key: str, service: Object, named: str | None, backends: Backends) -> ServicePlan:
+        """The next plan; held, unless it is confirmed, where the cloud may be another cluster's."""
+        observed = self._observed(key, named)
+        found = self._plan(service, observed, backends)
+        if not found.plan.changes or not self._anchor.doubts(service, observed):
+            return found
+        found = service_plan.doubted(found, service)
+        return replace(found, plan=self._safeguard.released(found.plan))
+
+    def _in_doubt(self, key: str, found: ServicePlan, held: Sequence[Action]) -> bool:
+        """Whether the plan is held because the cloud may be another cluster's; report that."""
+        doubted = tuple(action for action in found.plan.held if not action.acknowledgement)
+        if doubted != self._doubted.get(key, ()):
+            target = service_plan.target_of(*key.split("/"))
+            self._safeguard.report(CONTROLLER, [*held, *doubted], self._events, about={target})
+            self._doubted[key] = doubted
+        return bool(doubted)
 
     def _plan(self, service: Object, observed: Observed, backends: Backends) -> ServicePlan:
         facts = facts_for([service], {key_of(service): backends.slices}, self._load_balancers, self._rules)
@@ -370,6 +401,7 @@ class ServiceReconciler:
     def _remember(self, key: str, uid: str, result: ActionResult, events: ServiceEvents | None) -> None:
         operation = result.action.operation
         if result.ok and events is not None:
+            self._anchor.changed(uid)
             events.done(result.action, self._changed_by(operation))
         if isinstance(operation, CreateLoadBalancer) and isinstance(result.error, Unavailable):
             self._creation_lost()

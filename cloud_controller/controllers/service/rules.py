@@ -130,6 +130,22 @@ def is_of_our_class(service: Object, rules: Rules) -> bool:
     return rules.without_class if load_balancer_class is None else load_balancer_class in rules.classes
 
 
+def says_it_has_one(service: Object, rules: Rules, builder: LoadBalancerBuilder, identified: bool) -> bool:
+    """Whether the Service says that this controller has given it a load balancer: by its status or, once it wants none,
+    by its finalizer.
+
+    `identified`: whether Nodes tell which machines the cluster has. Otherwise a finalizer says too little: it is set
+    before there is a load balancer, and a cluster without machines could not get rid of a Service that never had one.
+    """
+    balanced = service["spec"].get("type") == "LoadBalancer"
+    if balanced and not (is_of_our_class(service, rules) and builder.claims(service)):
+        return False
+    ended = not balanced or bool(service["metadata"].get("deletionTimestamp"))
+    if ended and not has_finalizer(service):
+        return False
+    return bool(((service.get("status") or {}).get("loadBalancer") or {}).get("ingress")) or (ended and identified)
+
+
 def has_finalizer(service: Object) -> bool:
     """Whether a load balancer may have been created for the Service."""
     return bool(finalizers(service))

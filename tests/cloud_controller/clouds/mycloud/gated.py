@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.provider_ids import provider_id
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.queue import Cause
 from cloud_controller.controllers.service.controller import (
     NODES_CHANGED,
@@ -81,6 +82,7 @@ class Gated:
             Metrics(),
             ServiceOptions(gates=gates),
             guard(self.kube),
+            InstanceSnapshot(self.cloud.instances),
             None,
             pods,
         )

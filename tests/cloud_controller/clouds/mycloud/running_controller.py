@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.controller import ServiceController, ServiceOptions
 from cloud_controller.events import EventRecorder
@@ -57,6 +58,7 @@ class Running:
             Metrics(),
             self._options,
             guard(self._kube),
+            InstanceSnapshot(self.cloud.instances),
             None,
             pods,
         )

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.provider_ids import provider_id
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.service import controller as service_controller
 from cloud_controller.controllers.service.controller import RESYNC, ServiceController, ServiceOptions
 from cloud_controller.controllers.service.timing import NodeDebouncer, Polling
@@ -113,7 +114,16 @@ class Process:
         self.safeguard = guard(api)
         services, nodes, slices = self.informers
         self.controller = ServiceController(
-            api, cloud, services, nodes, slices, api, Metrics(), options, self.safeguard
+            api,
+            cloud,
+            services,
+            nodes,
+            slices,
+            api,
+            Metrics(),
+            options,
+            self.safeguard,
+            InstanceSnapshot(cloud.instances),
         )
         self.controller._queue = self.queue
         self.controller._debouncer = NodeDebouncer(clock)
