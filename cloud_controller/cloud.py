@@ -64,6 +64,7 @@ __all__ = [
     "Unavailable",
     "Unlisting",
     "Untagged",
+    "node_name",
 ]
 
 # ------------------------------------------------------------------------------------------------------- instances
@@ -86,6 +87,14 @@ class NodeAddress:
     address: str
 
 
+def node_name(host_name: str) -> str:
+    """The name that a kubelet gives the Node of a machine with this host name: without blanks around it, in lower case.
+
+    Compare a Node's name with this only, never with what a cloud calls the machine.
+    """
+    return host_name.strip().lower()
+
+
 @dataclass(frozen=True, slots=True)
 class InstanceRef:
     """A node's machine: identified by provider ID if the node has one, else by the node's name."""
@@ -98,6 +107,7 @@ class InstanceRef:
 class Instance:
     """A machine of the cloud. `addresses`: in the order for the node's status.
 
+    `name`: as the cloud spells it. `host_names`: what else its host may be called.
     `additional_annotations`: node annotations that only the cloud may set; None removes one that someone else has set.
     `created_at`: when it was created or last started; None if the cloud does not say.
     """
@@ -114,6 +124,12 @@ class Instance:
     additional_annotations: Mapping[str, str | None] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     created_at: datetime | None = field(default=None, compare=False)
+    host_names: tuple[str, ...] = ()
+
+    @property
+    def node_names(self) -> frozenset[str]:
+        """The names that the machine's Node may have."""
+        return frozenset(node_name(each) for each in (self.name, *self.host_names))
 
 
 class Instances(Protocol):
@@ -130,6 +146,8 @@ class Instances(Protocol):
         """Each machine, or None for one that the cloud reports as gone. Raises on any other response.
 
         A NODE IS DELETED BECAUSE OF THIS NONE: with a provider ID, the result must not come from a lagging list.
+        Without one, a machine is the node's if `node_name` of what its host may be called is the node's name. Raises
+        `Conflict` if two are (`clouds.common.node_names`).
         """
         ...
 

@@ -146,11 +146,13 @@ class CloudControllerProvider(ResourceProvider):
 
     def _converged(self, news: Properties, olds: Properties) -> Properties:
         """Apply, wait, and the outputs then."""
+        from cloud_controller.cloud import node_name
+
         from . import cluster_plan
 
         world = self._world(news)
         applied = cluster_plan.converge(world, _target(news, olds), float(news["deadline"]), _report)
-        names = [machine["name"] for machine in news["machines"]]
+        names = [node_name(machine["name"]) for machine in news["machines"]]
         return {**news, "nodes": names, "applied": applied, "drift": [], "cluster_uid": cluster_plan.identity(world)}
 
     def _require_existing_is_same(self, olds: Properties, news: Properties) -> None:
@@ -202,7 +204,7 @@ class MachineArgs(TypedDict):
     """A declared machine."""
 
     name: pulumi.Input[str]
-    """Its name, which is its node's."""
+    """Its host name, of which its kubelet makes the node's name: in lower case."""
     provider_id: NotRequired[pulumi.Input[str]]
     """What the node's `spec.providerID` will be; unknown until the machine is made. An existing one needs none."""
 
@@ -284,6 +286,8 @@ def _is_open(news: Properties) -> bool:
 
 def _wrong_inputs(news: Properties) -> list[CheckFailure]:
     """What is wrong with the known inputs."""
+    from cloud_controller.cloud import node_name
+
     failures: list[CheckFailure] = []
 
     def refuse(name: str, why: str) -> None:
@@ -312,26 +316,28 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
             refuse(f"executors.{controller}", f"{executor!r}; allowed: {', '.join(EXECUTORS)}")
         elif executor == "pulumi" and controller not in _BY_PULUMI:
             refuse(f"executors.{controller}", f"{executor!r}; allowed: daemon (pulumi runs only node and route)")
-    names = [machine["name"] for machine in news["machines"]]
+    names = [node_name(machine["name"]) for machine in news["machines"]]
     for index, name in enumerate(names):
         if name in names[:index]:
-            refuse(f"machines[{index}].name", f"{name!r} appears twice; allowed: unique names")
+            refuse(f"machines[{index}].name", f"node name {name!r} appears twice; allowed: unique names, in any case")
     return failures
 
 
 def _target(news: Properties, olds: Properties) -> Target:
     """The declared state; machines that only the old inputs have are to be removed, unless the cluster is existing."""
+    from cloud_controller.cloud import node_name
+
     from .cluster_plan import Machine, Pool, Target
 
     def known(value: Any) -> str | None:
         return None if _has_unknown(value) else str(value)
 
-    machines = tuple(Machine(str(m["name"]), known(m.get("provider_id", UNKNOWN))) for m in news["machines"])
+    machines = tuple(Machine(node_name(str(m["name"])), known(m.get("provider_id", UNKNOWN))) for m in news["machines"])
     names = {machine.name for machine in machines}
     existing = bool(news.get("existing"))
     # A name that is taken out of an existing cluster's list ends nothing: the machine is not the program's.
     before = () if existing else olds.get("machines") or ()
-    removed = frozenset(str(m["name"]) for m in before if m["name"] not in names)
+    removed = frozenset(node_name(str(m["name"])) for m in before) - names
     cidr = "" if _has_unknown(news["cluster_cidr"]) else str(news["cluster_cidr"])
     pools = tuple(Pool(str(pool["name"]), int(pool["count"])) for pool in news.get("pools") or [])
     return Target(cidr, machines, dict(news["executors"]), removed, pools, existing)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from cloud_controller.binding import Evidence
 from cloud_controller.cloud import CloudError, Conflict, Instance, Instances, InstanceState, Selective, Unlisting
 from cloud_controller.controllers import nodes as view
+from cloud_controller.controllers.doubts import doubts
 from cloud_controller.kube import Object, name, uid
 
 NOT_ANCHORED = "no Node's provider ID is one of the cluster's machines: this may be another cluster's cloud config"
@@ -23,6 +24,9 @@ NOT_ANCHORED = "no Node's provider ID is one of the cluster's machines: this may
 
 _ANCHOR_AGE = 600.0
 """Maximum age in seconds of a list for `anchored`: a Node's machine never changes."""
+_DOUBTS_AGE = 30.0
+"""Maximum age in seconds of a list for `doubts`: half of what a node waits before it is deleted for its name alone, so
+that its machine, which was made before the node, is in the list."""
 _KEPT = 1800.0
 """Seconds after which an entry that was not refreshed is dropped."""
 
@@ -65,7 +69,7 @@ class InstanceSnapshot:
         # By the node's UID: a later node with the same name may have another machine.
         self._by_uid: dict[str, _Answer] = {}
         self._listed: frozenset[str] = frozenset()
-        self._living: frozenset[str] = frozenset()
+        self._living: Mapping[str, Instance] = {}
         self._listed_provider_ids: frozenset[str] = frozenset()
         self._listed_at = -math.inf
         self._new_since_list = 0
@@ -185,7 +189,27 @@ class InstanceSnapshot:
         """The machines among `ids` that are not terminated, by a list that is at most `lifetime` old."""
         with self._listing:
             self._ensure_list(None, frozenset())
-            return self._living.intersection(ids)
+            return frozenset(self._living.keys() & {*ids})
+
+    def doubts(self, described: view.Described, nodes: Iterable[Object], among: Iterable[Object]) -> dict[str, str]:
+        """Why a machine may be that of those of `nodes` that have no provider ID, and by `described` no machine.
+
+        NEVER DELETE SUCH A NODE: no machine is called so, which proves nothing. `among`: all nodes.
+        """
+        found, _ = described
+        nameless = [
+            node for node in nodes if not node["spec"].get("providerID") and found.get(name(node), node) is None
+        ]
+        if not nameless:
+            return {}
+        try:
+            with self._listing:
+                self._ensure_list(_DOUBTS_AGE, frozenset())
+                living = self._living
+        except CloudError as error:
+            return dict.fromkeys(map(name, nameless), f"could not list the cluster's machines: {error}")
+        claimed = {machine for node in among if (machine := self._machine_id(node, found))}
+        return doubts(nameless, living.values(), claimed)
 
     def _ours(self, nodes: Iterable[Object]) -> tuple[Object, ...]:
         if not isinstance(self._instances, Selective):
@@ -255,7 +279,7 @@ class InstanceSnapshot:
         self._read()
         self._new_since_list = 0
         self._listed, self._listed_at = frozenset(machine.id for machine in machines), at
-        self._living = frozenset(machine.id for machine in machines if machine.state is not InstanceState.TERMINATED)
+        self._living = {each.id: each for each in machines if each.state is not InstanceState.TERMINATED}
         # Machines missing from the list may exist, because lists lag: they are described when needed.
         answers = {
             machine.provider_id: _Answer(None if machine.state is InstanceState.TERMINATED else machine, at)

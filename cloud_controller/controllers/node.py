@@ -40,11 +40,15 @@ class NodeOptions:
 
 @dataclass(frozen=True, slots=True)
 class NodeObservation:
-    """Nodes, their machines by node name (None: it does not exist), and errors of individual nodes."""
+    """Nodes, their machines by node name (None: it does not exist), and errors of individual nodes.
+
+    `doubts`: see `InstanceSnapshot.doubts`.
+    """
 
     nodes: tuple[Object, ...]
     instances: Mapping[str, Instance | None]
     errors: Mapping[str, CloudError] = field(default_factory=dict)
+    doubts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,10 @@ def observe_nodes(
     """
     nodes = tuple(nodes)
     described = machines.describe(nodes, max_age)
-    instances, errors = machines.exclusive(described, nodes if among is None else among)
-    return NodeObservation(nodes, instances, errors)
+    everything = nodes if among is None else tuple(among)
+    instances, errors = described = machines.exclusive(described, everything)
+    waiting = (node for node in nodes if view.has_taint(node, view.UNINITIALIZED_TAINT))
+    return NodeObservation(nodes, instances, errors, machines.doubts(described, waiting, everything))
 
 
 def plan(observation: NodeObservation, options: NodeOptions = NodeOptions()) -> Plan:
@@ -210,7 +216,9 @@ def _node_actions(node: Object, observation: NodeObservation) -> Iterator[Action
         # The node-lifecycle controller handles initialised nodes without a machine; some the cloud leaves alone.
         if initialise and name(node) in observation.instances:
             which = view.ref(node).provider_id or f"named {name(node)} (spec.providerID is empty)"
-            yield Action(ActionKind.IGNORE, target, _left(initialise), reason=f"the cloud has no machine {which}")
+            doubt = observation.doubts.get(name(node))
+            reason = f"the cloud has no machine {which}" + (f"; {doubt}" if doubt else "")
+            yield Action(ActionKind.IGNORE, target, _left(initialise), reason=reason)
     elif changes := tuple(_changes(operation)):
         what = f"initialise as {instance.type} in {instance.zone}" if initialise else "update from its machine"
         yield Action(ActionKind.UPDATE, target, what, changes, operation=operation)

@@ -1,7 +1,9 @@
 """Deletes nodes whose machine is gone, and taints nodes whose machine is stopped until they are Ready again.
 
 Queries only nodes that are not Ready, in one batch. A NODE DELETED BY MISTAKE TAKES ITS PODS WITH IT: cloud errors
-change nothing, and a machine counts as gone only if the cloud reports it twice, the second time not from a list.
+change nothing, and a machine counts as gone only if the cloud reports it twice, the second time not from a list. Of a
+node without provider ID, whose name may just not be its machine's, the addresses and the machines without nodes count
+too.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ class NodeLifecycleObservation:
     - `missing`: for how many seconds each machine has been known to be gone (default: 0).
     - `anchored`: at least one Node has a machine of this cluster (`InstanceSnapshot.anchored`); otherwise deletions
       are held.
+    - `doubts`: why nodes may have a machine that is not called as they are (`InstanceSnapshot.doubts`); they stay.
     """
 
     nodes: tuple[Object, ...]
@@ -51,6 +54,7 @@ class NodeLifecycleObservation:
     errors: Mapping[str, CloudError] = field(default_factory=dict)
     missing: Mapping[str, float] = field(default_factory=dict)
     anchored: bool = True
+    doubts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +88,10 @@ def observe_nodes(
     nodes = tuple(nodes)
     described = machines.describe_surely(node for node in nodes if not view.is_ready(node))
     everything = nodes if among is None else tuple(among)
-    instances, errors = machines.exclusive(described, everything)
+    instances, errors = described = machines.exclusive(described, everything)
     anchored = None not in instances.values() or machines.anchored(everything)
-    return NodeLifecycleObservation(nodes, instances, errors, anchored=anchored)
+    doubts = machines.doubts(described, nodes, everything)
+    return NodeLifecycleObservation(nodes, instances, errors, anchored=anchored, doubts=doubts)
 
 
 def plan(observation: NodeLifecycleObservation, options: NodeLifecycleOptions = NodeLifecycleOptions()) -> Plan:
@@ -155,6 +160,10 @@ class NodeLifecycleController(LoopController):
         for result in apply.failures(results):
             if isinstance(result.action.operation, DeleteNode):
                 self.events.warning(result.action.operation.node, "DeletingNodeFailed", str(result.error))
+        for node in nodes:
+            # Before, its machine may be one that the cloud does not list yet.
+            if (doubt := observation.doubts.get(name(node))) and missing.get(name(node), 0.0) >= _GRACE_UNSEEN:
+                self.warn(node, "NotDeletingNode", _doubted(node, doubt))
         return [result.action.target.removeprefix("node/") for result in apply.failures(results)]
 
     def _missing(self, observation: NodeLifecycleObservation, *, everything: bool) -> dict[str, float]:
@@ -192,7 +201,9 @@ def _node_actions(
             missing = observation.missing.get(name(node), 0.0)
             seen = node["spec"].get("providerID") and not view.has_taint(node, view.UNINITIALIZED_TAINT)
             grace = max(options.grace, 0.0 if seen else _GRACE_UNSEEN)
-            if missing >= grace:
+            if doubt := observation.doubts.get(name(node)):
+                yield Action(ActionKind.IGNORE, target, "not ready; keep", reason=_doubted(node, doubt))
+            elif missing >= grace:
                 deletion = _deletion(node, "it does not exist in the cloud provider")
                 yield from [deletion] if observation.anchored else hold([deletion], uid(node), NOT_ANCHORED)
             else:
@@ -200,6 +211,10 @@ def _node_actions(
                 yield Action(ActionKind.IGNORE, target, "not ready; keep for now", reason=reason)
         elif instance.state is InstanceState.STOPPED and not tainted:
             yield _tainting(node, True)
+
+
+def _doubted(node: Object, doubt: str) -> str:
+    return f"the cloud has no machine named {name(node)} (spec.providerID is empty); {doubt}"
 
 
 def _deletion(node: Object, why: str) -> Action:

@@ -86,6 +86,15 @@ def addresses(node: Object) -> tuple[NodeAddress, ...]:
     return tuple(NodeAddress(entry["type"], entry["address"]) for entry in found)
 
 
+def ip(text: str) -> IPv4Address | IPv6Address | None:
+    """The address, an IPv4 one that is written as one of IPv6 as itself; None for a host name."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
+
+
 def merged_addresses(node: Object, instance: Instance) -> tuple[NodeAddress, ...]:
     """The node's desired addresses; empty (no change) if the cloud reports none.
 
@@ -102,7 +111,7 @@ def merged_addresses(node: Object, instance: Instance) -> tuple[NodeAddress, ...
         known += [address for address in addresses(node) if address.type == "Hostname"]
     first: list[NodeAddress] = []
     for wanted in provided:
-        matches = [address for address in instance.addresses if _ip(address.address) == wanted]
+        matches = [address for address in instance.addresses if ip(address.address) == wanted]
         if not matches:
             has = ", ".join(address.address for address in instance.addresses)
             raise InvalidConfiguration(
@@ -194,16 +203,9 @@ def _provided_ips(node: Object) -> list[IPv4Address | IPv6Address]:
     given = (node["metadata"].get("annotations") or {}).get(PROVIDED_IP)
     if given is None:
         return []
-    parts = [_ip(part.strip()) for part in given.split(",")]
+    parts = [ip(part.strip()) for part in given.split(",")]
     found = [part for part in parts if part is not None]
     if len(found) != len(parts) or len({part.version for part in found}) != len(found):
         field = f"node {name(node)}: annotation {PROVIDED_IP}"
         raise InvalidConfiguration(field, f"{given!r} is not valid", "one IP address, or one IPv4 and one IPv6 address")
     return found
-
-
-def _ip(text: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(text)
-    except ValueError:  # A host name.
-        return None

@@ -49,7 +49,7 @@ def wanted_machines(account: Account) -> dict[str, dict[str, object]]:
         if instance["status"] == "Running" and eni is not None:
             found[instance["id"]] = {
                 "id": instance["id"],
-                "node_name": instance["name"],
+                "node_name": machines.node_name(instance),
                 "address": eni["addresses"][0],
                 "size": {"cpus": 4, "memory": "16Gi"},
                 "role": "worker",

@@ -10,7 +10,7 @@ from local.alicloud.clb_balancers import CLB
 from local.alicloud.clb_balancers import GROUP as CLB_GROUP
 from local.alicloud.clb_balancers import LISTENER as CLB_LISTENER
 from local.alicloud.cluster import NETWORK_ID
-from local.alicloud.machines import BANDWIDTH, EIP, INSTANCE, ROUTE, SECURITY_GROUP
+from local.alicloud.machines import BANDWIDTH, EIP, INSTANCE, ROUTE, SECURITY_GROUP, node_name
 from local.alicloud.nlb_jobs import BALANCER, GROUP, LISTENER
 from local.standin.store import Object
 
@@ -29,7 +29,7 @@ KINDS: Final = {
 
 def contents(account: Account) -> dict[str, Any]:
     """Machines, their routes, load balancers, and everything of stacks that a new site does not have."""
-    names = {each["id"]: each["name"] for each in account.store.all(INSTANCE)}
+    names = {each["id"]: node_name(each) for each in account.store.all(INSTANCE)}
     routes = [{"cidr": each["cidr"], "node_name": names.get(each["hop"])} for each in account.store.all(ROUTE)]
     left = [f"{title} {each['id']}" for kind, title in KINDS.items() for each in account.store.all(kind)]
     return {
@@ -43,7 +43,7 @@ def contents(account: Account) -> dict[str, Any]:
 def _machine(instance: Object) -> dict[str, Any]:
     return {
         "id": instance["id"],
-        "node_name": instance["name"],
+        "node_name": node_name(instance),
         "state": instance["status"],
         "zone": instance["zone"],
         "network": NETWORK_ID if instance["vpc"] == NETWORK_ID else instance["vpc"],

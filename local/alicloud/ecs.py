@@ -7,7 +7,7 @@ from typing import Any
 
 from local.alicloud.account import Account
 from local.alicloud.checks import has_tags, shown_tags
-from local.alicloud.machines import EIP, ENI, INSTANCE, SECURITY_GROUP
+from local.alicloud.machines import EIP, ENI, INSTANCE, SECURITY_GROUP, host_name
 from local.alicloud.paging import numbered, tokened
 from local.alicloud.products import ECS
 from local.standin.actions import Arguments
@@ -164,7 +164,7 @@ def _instance(account: Account, instance: Object, eip: Object | None) -> dict[st
     return {
         "InstanceId": instance["id"],
         "InstanceName": instance["name"],
-        "HostName": instance["name"],
+        "HostName": host_name(instance),
         "InstanceType": instance["type"],
         "InstanceTypeFamily": instance["type"].rpartition(".")[0],
         "RegionId": account.region,

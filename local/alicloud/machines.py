@@ -76,6 +76,7 @@ def add_instance(
     id: str = "",
     *,
     name: str = "",
+    host_name: str = "",
     address: str = "",
     ipv6: Sequence[str] = (),
     type: str = "ecs.g7.xlarge",
@@ -88,7 +89,10 @@ def add_instance(
     tags: Mapping[str, str] | None = None,
     role: str = "",
 ) -> str:
-    """A machine with its primary network interface. `role` is a RAM role that its metadata service gives keys for."""
+    """A machine with its primary network interface. `role` is a RAM role that its metadata service gives keys for.
+
+    Its host name is its name if there is no other; without a name too, it is ECS's default.
+    """
     new = id or account.new_id("i")
     subnet = require(account, VSWITCH, vswitch)
     eni = add_eni(account, vswitch, address=address, ipv6=ipv6, instance=new, kind="Primary", groups=security_groups)
@@ -97,6 +101,7 @@ def add_instance(
     body = {
         "id": new,
         "name": name or new,
+        "host_name": host_name or name or f"iZ{new.removeprefix('i-')}Z",
         "vpc": subnet["vpc"],
         "vswitch": vswitch,
         "zone": subnet["zone"],
@@ -113,6 +118,16 @@ def add_instance(
     }
     account.store.put(INSTANCE, new, body)
     return new
+
+
+def host_name(instance: Object) -> str:
+    """The machine's host name. Accounts from before there was one have the name."""
+    return str(instance.get("host_name", instance["name"]))
+
+
+def node_name(instance: Object) -> str:
+    """The name under which the machine's kubelet registers: as every kubelet, it lower-cases the host name."""
+    return host_name(instance).lower()
 
 
 def add_eni(

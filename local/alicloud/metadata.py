@@ -10,7 +10,7 @@ import json
 import secrets
 
 from local.alicloud.account import OWNER, Account
-from local.alicloud.machines import ENI, INSTANCE, VSWITCH
+from local.alicloud.machines import ENI, INSTANCE, VSWITCH, host_name
 from local.alicloud.sts import ROLE, lend
 from local.standin.standin import Answer, Request, StandIn
 from local.standin.store import Object
@@ -66,7 +66,7 @@ def _read(account: Account, machine: Object, path: str) -> str | None:
     facts = {
         "instance-id": machine["id"],
         "instance/instance-type": machine["type"],
-        "hostname": machine["name"],
+        "hostname": host_name(machine),
         "region-id": account.region,
         "zone-id": machine["zone"],
         "vpc-id": machine["vpc"],

@@ -58,7 +58,9 @@ class Api:
         return found
 
     def _sent(self, method: str, service: str, path: str, body: Any) -> urllib3.BaseHTTPResponse:
-        headers = {"X-Auth-Token": self._token, "Content-Type": "application/json"}
+        # The first microversion of Nova that shows servers' host names to all.
+        headers = {"X-Auth-Token": self._token, "OpenStack-API-Version": "compute 2.90"}
+        headers["Content-Type"] = "application/json"
         data = None if body is None else orjson.dumps(body)
         return _POOL.request(method, f"{self.urls[service]}/{path}", headers=headers, body=data)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from local.addresses import AddressBlock
 from local.openstack.api import Api, Object
 from local.openstack.peer import Peer
-from local.openstack.project import Project
+from local.openstack.project import HOST_NAME, Project
 from local.state_folder import write_private
 
 CLUSTER_ID: Final = "site"
@@ -47,7 +47,7 @@ def wanted_machines(api: Api) -> Mapping[str, Mapping[str, Any]]:
     return {
         each["id"]: {
             "id": each["id"],
-            "node_name": each["name"],
+            "node_name": node_name(each),
             "address": _address(each),
             "size": {"cpus": 2, "memory": "2Gi"},
             "role": "worker",
@@ -61,6 +61,11 @@ def servers(api: Api) -> list[Object]:
     """The project's servers, as Nova shows them."""
     found: list[Object] = api.get("compute", "servers/detail")["servers"]
     return found
+
+
+def node_name(server: Object) -> str:
+    """The name under which the server's kubelet registers: as every kubelet, it lower-cases the host name."""
+    return str(server[HOST_NAME]).lower()
 
 
 def _make(peer: Peer, block: AddressBlock) -> Cluster:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from local.openstack.api import Api, ApiError, Object
-from local.openstack.cluster import Cluster, servers
+from local.openstack.cluster import Cluster, node_name, servers
 
 KINDS: Final = ("load balancer", "floating IP", "security group", "port", "route", "address pair")
 """What controllers make."""
@@ -16,7 +16,7 @@ _OF_NEW_PROJECTS: Final = "default"
 def contents(api: Api, cluster: Cluster) -> dict[str, Any]:
     """Machines, their routes, load balancers, and everything that a new site does not have."""
     machines = servers(api)
-    nodes = {ip["addr"]: each["name"] for each in machines for ips in each["addresses"].values() for ip in ips}
+    nodes = {ip["addr"]: node_name(each) for each in machines for ips in each["addresses"].values() for ip in ips}
     routes = api.get("network", f"routers/{cluster.router_id}")["router"]["routes"]
     balancers = api.get("load-balancer", "lbaas/loadbalancers")["loadbalancers"]
     listeners = api.get("load-balancer", "lbaas/listeners")["listeners"]
@@ -50,7 +50,7 @@ def contents(api: Api, cluster: Cluster) -> dict[str, Any]:
 def _machine(server: Object) -> dict[str, Any]:
     return {
         "id": server["id"],
-        "node_name": server["name"],
+        "node_name": node_name(server),
         "state": server["status"],
         "zone": server["OS-EXT-AZ:availability_zone"],
     }

@@ -11,6 +11,8 @@ from local.openstack.configs import PASSWORD
 from local.openstack.peer import Peer
 
 ROLES = ("member", "load-balancer_member")
+HOST_NAME = "OS-EXT-SRV-ATTR:hostname"
+"""The field of a server that Nova shows."""
 
 
 class Project:
@@ -61,6 +63,10 @@ class Project:
         wanted = {"id": server, "name": name, **owner, "interfaces": interfaces, **more}
         self._peer.admin.post("compute-peer", "servers", wanted)
         return server, ports
+
+    def host_name(self, id: str) -> str:
+        """The host name that Nova gave a server, under which its kubelet registers."""
+        return str(self.api.get("compute", f"servers/{id}")["server"][HOST_NAME])
 
     def end_server(self, id: str) -> None:
         """Delete a server and, as Nova would, its ports."""

@@ -72,7 +72,7 @@ class FakeCloud:
         # Of a copy: tests change them while a daemon asks.
         living = [each for each in [*self.machines.values()] if each.state is not InstanceState.TERMINATED]
         by_provider_id = {machine.provider_id: machine for machine in living}
-        by_name = {machine.name: machine for machine in living}
+        by_name = {name: machine for machine in living for name in machine.node_names}
         return {
             ref: by_provider_id.get(ref.provider_id) if ref.provider_id else by_name.get(ref.node_name) for ref in refs
         }

@@ -242,8 +242,9 @@ def test_a_declared_machine_that_is_gone_fails_the_check_with_the_command_to_run
     assert "run `refresh`, then `up`" in reason
 
 
-def test_machines_that_the_program_dropped_are_planned_for_removal(cluster: Cluster) -> None:
-    provider().check(inputs("a", "b"), inputs("a"))
+@pytest.mark.parametrize("kept", ["a", "A"])
+def test_machines_that_the_program_dropped_are_planned_for_removal(cluster: Cluster, kept: str) -> None:
+    provider().check(inputs("a", "b"), inputs(kept))
 
     assert cluster.targets[0].removed == {"b"}
     assert cluster.targets[0].names() == {"a"}
@@ -259,6 +260,7 @@ def test_machines_that_the_program_dropped_are_planned_for_removal(cluster: Clus
         ({"executors": {"nodes": "pulumi"}}, "executors.nodes", "node, route"),
         ({"executors": {"node": "me"}}, "executors.node", "daemon, pulumi"),
         ({"machines": [{"name": "a"}, {"name": "a"}]}, "machines[1].name", "unique"),
+        ({"machines": [{"name": "iZ1Z"}, {"name": "iz1z"}]}, "machines[1].name", "unique"),
         ({"deadline": -1.0}, "deadline", "more than 0"),
         ({"deadline": 0.0}, "deadline", "more than 0"),
         ({"deadline": "5m"}, "deadline", "more than 0"),

@@ -84,7 +84,16 @@ class Harness(Protocol):
         ...
 
     def node(self, name: str) -> Object:
-        """The node of a new running machine of the cluster, with provider ID and address."""
+        """The node of a new running machine of the cluster, with provider ID and address.
+
+        `name`: the machine's, as far as the cloud lets people name machines so; the node's is what its kubelet makes of
+        the machine's host name.
+        """
+        ...
+
+    def twins(self) -> Sequence[Object]:
+        """The nodes of two running machines of the cluster whose kubelets would give them one name, as far as the
+        cloud lets their machines' names differ."""
         ...
 
     def terminate(self, node: Object) -> None:

@@ -49,6 +49,15 @@ machines_without_zone = methods(
 )
 
 
+names_compared_exactly = methods(
+    "instances.describe",
+    lambda describe, refs: {
+        ref: each if each is None or ref.provider_id or ref.node_name == each.name else None
+        for ref, each in describe(refs).items()
+    },
+)
+
+
 def machines_listed_before_they_are_described(cloud: Any) -> None:
     methods("instances.describe", lambda describe, refs: (cloud.instances.list(), describe(refs))[1])(cloud)
 

@@ -159,6 +159,9 @@ class AliCloudHarness:
     def node(self, name: str) -> Object:
         return self._node(self._account.machine(name), name)
 
+    def twins(self) -> Sequence[Object]:
+        return [self.node("twinZ"), self.node("TwinZ")]
+
     def terminate(self, node: Object) -> None:
         self._account.release(node["spec"]["providerID"].partition(".")[2])
 
@@ -195,7 +198,7 @@ class AliCloudHarness:
     def _node(self, machine: str, name: str) -> Object:
         (found,) = (each for each in self._account.objects(machines.ENI) if each["instance"] == machine)
         return {
-            "metadata": {"name": name},
+            "metadata": {"name": name.lower()},
             "spec": {"providerID": f"{REGION}.{machine}"},
             "status": {"addresses": [{"type": "InternalIP", "address": found["addresses"][0]}]},
         }

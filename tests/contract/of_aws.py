@@ -24,7 +24,7 @@ from cloud_controller.clouds.aws.errors import CODES
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
-from tests.cloud_controller.clouds.aws.conftest import CLUSTER, AwsAccount, tag_list
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER, IMAGE, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.services import TYPE, named
 from tests.contract.aws_account import ec2, elb, elbv2, instances, snapshot
 from tests.contract.harness import UID, Snapshot, by_code
@@ -189,6 +189,17 @@ class AwsHarness:
     def node(self, name: str) -> Object:
         del name  # AWS names machines.
         return _node(self._account.launch()[0])
+
+    def twins(self) -> Sequence[Object]:
+        one, ec2 = self._account.launch()[0], self._account.ec2
+        vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]  # In another network, one may have its address.
+        subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/16")["Subnet"]["SubnetId"]
+        tags: Any = [{"ResourceType": "instance", "Tags": one["Tags"]}]
+        address = one["PrivateIpAddress"]
+        made = ec2.run_instances(
+            ImageId=IMAGE, MinCount=1, MaxCount=1, SubnetId=subnet, PrivateIpAddress=address, TagSpecifications=tags
+        )
+        return [_node(each) for each in (one, *self._account.instances([made["Instances"][0]["InstanceId"]]))]
 
     def terminate(self, node: Object) -> None:
         self._account.ec2.terminate_instances(InstanceIds=[_id(node)])

@@ -119,7 +119,15 @@ class MyCloudHarness:
         return found
 
     def node(self, name: str) -> Object:
-        return _node(self._site.machine(name))
+        return _node(self._site.machine(name.lower().replace(".", "-")))  # Names are DNS labels.
+
+    def twins(self) -> Sequence[Object]:
+        client, zone = self._site.client, self._site.subnet["zone"]
+        network = client.create("networks", {"name": "other"})["id"]  # Within a network, names are unique.
+        subnet = client.create("subnets", {"name": "other", "network_id": network, "zone": zone})["id"]
+        cluster = client.create("clusters", {"name": "other", "network_id": network})["id"]
+        elsewhere = self._site.machine("twin", subnet_id=subnet, cluster_id=cluster)
+        return [self.node("twin"), _node(elsewhere)]
 
     def terminate(self, node: Object) -> None:
         self._site.set_machine_state(_id(node), State.TERMINATED)

@@ -142,6 +142,9 @@ class OpenStackHarness:
     def node(self, name: str) -> Object:
         return self._node(self._site.project, name)
 
+    def twins(self) -> Sequence[Object]:
+        return [self.node("Twin-1.a"), self.node("twin_1 A")]
+
     def terminate(self, node: Object) -> None:
         self._site.project.end_server(node["spec"]["providerID"].rpartition("/")[2])
 
@@ -182,7 +185,7 @@ class OpenStackHarness:
         server, (port,) = project.server(name, self._site.nodes)
         self._names[server] = name
         self._hops |= {ip["ip_address"]: name for ip in port["fixed_ips"]}
-        return _node_of(name, server, port)
+        return _node_of(project.host_name(server).lower(), server, port)
 
     def _without_hidden(self, path: str, answer: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
         """The answer; a list of servers without those that were made since lists lag."""

@@ -7,7 +7,14 @@ from itertools import count
 
 import pytest
 
-from cloud_controller.cloud import InstanceRef, InstanceState, InvalidConfiguration, Throttled, Unavailable
+from cloud_controller.cloud import (
+    Conflict,
+    InstanceRef,
+    InstanceState,
+    InvalidConfiguration,
+    Throttled,
+    Unavailable,
+)
 from cloud_controller.kube import Object
 from tests.contract.harness import Harness
 
@@ -40,6 +47,27 @@ def test_a_machine_is_found_by_provider_id_and_by_name(harness: Harness) -> None
     assert machine.state is InstanceState.RUNNING
     assert node["status"]["addresses"][0]["address"] in {each.address for each in machine.addresses}
     assert machine.zone and machine.region and machine.type
+
+
+def test_a_machine_is_found_by_the_name_that_its_kubelet_registers(harness: Harness) -> None:
+    """In lower case, whatever the machine is called."""
+    node = harness.node("iZbp1-Web.1Z")
+
+    (found,) = harness.new_cloud().instances.describe([by_name(node)]).values()
+
+    assert found is not None
+    assert found.provider_id == node["spec"]["providerID"]
+    assert node["metadata"]["name"] in found.node_names
+
+
+def test_a_name_of_two_machines_is_an_error_that_names_both(harness: Harness) -> None:
+    twins = harness.twins()
+
+    with pytest.raises(Conflict) as conflict:
+        harness.new_cloud().instances.describe([by_name(twins[0])])
+
+    machines = {each.provider_id: each.id for each in harness.new_cloud().instances.list()}
+    assert all(machines[node["spec"]["providerID"]] in str(conflict.value) for node in twins)
 
 
 def test_a_terminated_machine_is_gone(harness: Harness) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ipaddress
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import orjson
 
 from cloud_controller.cloud import (
     AccessDenied,
-    Conflict,
     Instance,
     InstanceRef,
     InstanceState,
@@ -28,6 +28,7 @@ from cloud_controller.clouds.alicloud.errors import error_code
 from cloud_controller.clouds.alicloud.provider_ids import is_left_alone, machine_id, provider_id
 from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.common.node_names import by_node_name
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 
@@ -218,22 +219,21 @@ class EcsInstances:
             additional_labels=dict(_labels(instance)),
             tags=_tags(instance),
             created_at=datetime.fromisoformat(made) if (made := instance.get("CreationTime")) else None,
+            host_names=tuple(_called(instance, "InstanceName")),
         )
 
 
-def _named(instances: Iterable[EcsInstance], names: Collection[str]) -> dict[str, EcsInstance]:
-    """The machine of each name: host names take precedence. Raises Conflict if two machines have the same."""
+def _named(instances: Sequence[EcsInstance], names: Collection[str]) -> dict[str, EcsInstance]:
+    """The machine of each node: host names, by default `iZ…Z`, take precedence. Raises Conflict if two are one's."""
     found: dict[str, EcsInstance] = {}
-    for key in ("InstanceName", "HostName"):
-        of_key: dict[str, EcsInstance] = {}
-        for each in instances:
-            name = str(each.get(key) or "")
-            if name in names and name in of_key:
-                others = f"{of_key[name]['InstanceId']} and {each['InstanceId']}"
-                raise Conflict(f"Alibaba Cloud: machines {others} both have the name {name!r}")
-            of_key[name] = each
-        found |= {name: each for name, each in of_key.items() if name in names}
+    for key in ("HostName", "InstanceName"):
+        left = {*names} - found.keys()
+        found |= by_node_name(left, instances, partial(_called, key=key), lambda each: str(each["InstanceId"]))
     return found
+
+
+def _called(instance: EcsInstance, key: str) -> list[str]:
+    return [name] if (name := instance.get(key)) else []
 
 
 def _addresses(instance: EcsInstance) -> Iterator[NodeAddress]:

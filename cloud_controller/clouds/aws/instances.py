@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cloud_controller.cloud import CloudError, Conflict, Instance, InstanceRef, InstanceState, NotFound
+from cloud_controller.cloud import CloudError, Instance, InstanceRef, InstanceState, NotFound, node_name
 from cloud_controller.clouds.aws import fargate
 from cloud_controller.clouds.aws.addresses import addresses
 from cloud_controller.clouds.aws.client import Api, error_code
@@ -17,6 +17,7 @@ from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.clouds.aws.topology import Ec2Instance, Topology
 from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.common.node_names import by_node_name
 
 PAGE = 1000
 """The largest page of instances."""
@@ -132,14 +133,10 @@ class AwsInstances:
         return found | self._asked_by_name({*names} - found.keys())
 
     def _asked_by_name(self, names: Collection[str]) -> dict[str, Instance]:
+        """EC2 makes private DNS names, in lower case: its filter, which is exact, finds them all."""
         more = {"tag-key": [self._api.config.cluster_tag], "instance-state-name": _ALIVE}
-        instances: dict[str, Instance] = {}
-        for instance in self._instances([*self._filtered_in_batches("private-dns-name", names, more)]):
-            if instance.name in instances:
-                others = f"{instances[instance.name].id} and {instance.id}"
-                raise Conflict(f"instances {others} both have the private DNS name {instance.name!r}")
-            instances[instance.name] = instance
-        return instances
+        found = self._instances([*self._filtered_in_batches("private-dns-name", names, more)])
+        return by_node_name(names, found, lambda each: [each.name], lambda each: each.id)
 
     def _filtered_in_batches(
         self, name: str, values: Collection[str], more: Mapping[str, Sequence[str]] | None = None
@@ -184,8 +181,8 @@ class AwsInstances:
 def _named(listed: Iterable[Instance], names: Collection[str]) -> dict[str, Instance]:
     """The machines with a unique name among those that have not begun to terminate."""
     alive = [each for each in listed if each.state in (InstanceState.PENDING, InstanceState.RUNNING)]
-    count = Counter(each.name for each in alive)
-    return {each.name: each for each in alive if each.name in names and count[each.name] == 1}
+    count = Counter(node_name(each.name) for each in alive)
+    return {name: each for each in alive if (name := node_name(each.name)) in names and count[name] == 1}
 
 
 def _exists(instance: Instance) -> bool:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from datetime import datetime
 
 from cloud_controller.cloud import (
-    Conflict,
     Instance,
     InstanceRef,
     InstanceState,
@@ -15,6 +14,7 @@ from cloud_controller.cloud import (
     NotFound,
 )
 from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.common.node_names import by_node_name
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.client import PAGE, Client, Object, known_state
 from cloud_controller.clouds.mycloud.provider_ids import machine_in, provider_id
@@ -74,16 +74,15 @@ class MyCloudInstances:
         return {of: _instance(machine) for of, machine in machines.items() if machine["state"] != "terminated"}
 
     def _by_name(self, names: Collection[str]) -> dict[str, Instance]:
-        instances: dict[str, Instance] = {}
-        for some in batches(sorted(names), PAGE):
-            for machine in self._client.list("machines", tags=self._tags, names=",".join(some)):
-                name = machine["name"]
-                if machine["state"] == "terminated":
-                    continue
-                if name in instances:
-                    raise Conflict(f"machines {instances[name].id} and {machine['id']} both have the name {name!r}")
-                instances[name] = _instance(machine)
-        return instances
+        """mycloud's names are DNS labels, and so in lower case: its filter, which is exact, finds them all."""
+        machines = [
+            machine
+            for some in batches(sorted(names), PAGE)
+            for machine in self._client.list("machines", tags=self._tags, names=",".join(some))
+            if machine["state"] != "terminated"
+        ]
+        found = by_node_name(names, machines, lambda each: [each["name"]], lambda each: str(each["id"]))
+        return {name: _instance(machine) for name, machine in found.items()}
 
 
 def _instance(machine: Object) -> Instance:

@@ -8,16 +8,17 @@ from datetime import datetime
 from typing import Any, Final
 
 from cloud_controller.cloud import (
-    Conflict,
     Instance,
     InstanceRef,
     InstanceState,
     NotFound,
 )
 from cloud_controller.clouds.common.cache import Cache, Entries
+from cloud_controller.clouds.common.node_names import by_node_name
 from cloud_controller.clouds.openstack.addresses import node_addresses
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.config import Networking
+from cloud_controller.clouds.openstack.host_names import host_names
 from cloud_controller.clouds.openstack.provider_ids import provider_id, server_id
 
 Server = Mapping[str, Any]
@@ -61,9 +62,10 @@ class NovaInstances:
         names = {ref.node_name for ref, each in wanted.items() if each is None}
         # One server alone is read by itself: a project may have thousands.
         listed = self._listed() if names or len(refs) > 1 else {}
-        if any(name not in {str(each["name"]) for each in listed.values()} for name in names):
-            listed = self._listed(0.0)
         by_name = _named(listed, names)
+        if names - by_name.keys():
+            listed = self._listed(0.0)
+            by_name = _named(listed, names)
         by_id = {each: listed.get(each) or self._by_id(each) for each in wanted.values() if each is not None}
         servers = {ref: by_name.get(ref.node_name) if each is None else by_id[each] for ref, each in wanted.items()}
         return {ref: None if each is None else self._instance(each) for ref, each in servers.items()}
@@ -117,20 +119,13 @@ class NovaInstances:
             addresses=node_addresses(server, self._networking),
             tags=server.get("metadata") or {},
             created_at=datetime.fromisoformat(made) if (made := server.get("created")) else None,
+            host_names=tuple(host_names(server))[1:],
         )
 
 
 def _named(servers: Mapping[str, Server], names: Collection[str]) -> dict[str, Server]:
-    """The server of each name. Raises Conflict if two have it."""
-    found: dict[str, Server] = {}
-    for each in servers.values():
-        name = str(each["name"])
-        if name not in names:
-            continue
-        if name in found:
-            raise Conflict(f"OpenStack: servers {found[name]['id']} and {each['id']} both have the name {name!r}")
-        found[name] = each
-    return found
+    """The server of each node. Raises Conflict if two are one's."""
+    return by_node_name(names, servers.values(), host_names, lambda each: str(each["id"]))
 
 
 def _state(status: str) -> InstanceState:

@@ -63,7 +63,7 @@ def _never_joined(seen: Seen) -> Iterator[Finding]:
     for machine in seen.machines():
         if (
             machine.state is InstanceState.RUNNING
-            and not {machine.id, machine.name} & joined
+            and not {machine.id, *machine.node_names} & joined
             and _is_old(seen, machine)
         ):
             yield Finding(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nova import context, objects
+from nova import context, objects, utils
 from nova.network import model
 from oslo_utils import timeutils
 
@@ -53,7 +53,7 @@ def _boot(admin: Any, cell: Any, body: dict[str, Any]) -> None:
             inside,
             uuid=uuid,
             display_name=body["name"],
-            hostname=body["name"],
+            hostname=utils.sanitize_hostname(body["name"], f"Server-{uuid}"),
             host="peer",
             node="peer",
             vm_state="active",

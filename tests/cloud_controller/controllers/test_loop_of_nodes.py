@@ -223,6 +223,21 @@ def test_a_new_nodes_machine_that_the_cloud_does_not_know_yet_must_be_missing_fo
     assert cluster.writes == ["delete nodes/a"]
 
 
+@pytest.mark.parametrize(("last", "events"), [(159, []), (160, [("a", "NotDeletingNode")])])
+def test_a_node_whose_address_a_machine_has_is_kept_and_after_a_minute_an_event_says_so(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, last: float, events: list[tuple[str, str]]
+) -> None:
+    lost(cluster)
+    cluster.stored["a"]["spec"] = {}
+    cluster.stored["a"]["status"]["addresses"] = [{"type": "InternalIP", "address": "10.9.0.1"}]
+    controller = NodeLifecycleController(cluster.context)
+
+    assert len([*passes(controller, monkeypatch, 100, 130, last)]) == 3
+
+    assert (cluster.writes, cluster.cloud.lists) == ([], 1)
+    assert [(who, reason) for who, reason, _ in cluster.told(controller)] == events
+
+
 def test_while_the_cloud_does_not_answer_no_node_is_deleted_whatever_the_grace(cluster: Cluster) -> None:
     lost(cluster)
     cluster.cloud.error = Unavailable("down")

@@ -253,6 +253,19 @@ def test_a_new_node_without_a_machine_stays_tainted_and_says_what_was_asked_for(
     ]
 
 
+def test_a_new_node_whose_name_no_machine_has_says_which_one_has_its_address(cloud: Any) -> None:
+    cloud.machine("web", addresses=(NodeAddress("InternalIP", "10.9.0.9"),))
+    unnamed = new_node()
+    unnamed["status"] = {"addresses": [{"type": "InternalIP", "address": "10.9.0.9"}]}
+
+    action = only(plan(observe_nodes([unnamed], InstanceSnapshot(cloud))))
+
+    assert action.kind is ActionKind.IGNORE
+    assert "the cloud has no machine named a (spec.providerID is empty); machine i-web, named 'web'," in str(
+        action.reason
+    )
+
+
 def test_an_initialised_node_without_a_machine_is_left_to_the_node_lifecycle_controller() -> None:
     assert len(planned(initialised_node(), None)) == 0
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from cloud_controller.cloud import Conflict, Instance, InstanceRef, InstanceState, InvalidConfiguration, Unavailable
+from cloud_controller.cloud import (
+    Conflict,
+    Instance,
+    InstanceRef,
+    InstanceState,
+    InvalidConfiguration,
+    NodeAddress,
+    Unavailable,
+)
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.node_lifecycle import (
     NodeLifecycleObservation,
@@ -101,6 +110,78 @@ def test_a_machine_that_only_its_name_tells_must_be_missing_for_a_minute() -> No
 
     assert [action.kind for action in plan(observation)] == [ActionKind.IGNORE]
     assert [action.kind for action in plan(replace(observation, missing={"a": 60.0}))] == [ActionKind.DELETE]
+
+
+def nameless(name: str = "web", *addresses: str) -> Object:
+    """A node without provider ID, which has long not been ready."""
+    unidentified = node(name)
+    del unidentified["spec"]["providerID"]
+    entries = [{"type": "InternalIP", "address": each} for each in addresses]
+    unidentified["status"]["addresses"] = [*entries, {"type": "Hostname", "address": "10.9.0.1"}]
+    return unidentified
+
+
+def after_a_minute(cloud: Any, *nodes: Object) -> list[Action]:
+    observation = observe_nodes(nodes, InstanceSnapshot(cloud))
+    return [*plan(replace(observation, missing={each["metadata"]["name"]: 60.0 for each in nodes}))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "machines", "nodes"),
+    [
+        ("InternalIP", "10.9.0.9", "10.9.0.9"),
+        ("ExternalIP", "203.0.113.9", "203.0.113.9"),
+        ("InternalIP", "10.9.0.9", "::ffff:10.9.0.9"),
+        ("InternalIP", "fd00::9", "FD00:0:0::0009"),
+    ],
+)
+def test_a_node_stays_while_a_machine_of_another_name_has_its_address(
+    cloud: Any, kind: str, machines: str, nodes: str
+) -> None:
+    cloud.machine("b", addresses=(NodeAddress(kind, machines),))
+
+    (action,) = after_a_minute(cloud, nameless("web", nodes), node("b", "True"))
+
+    assert action.kind is ActionKind.IGNORE
+    assert "machine i-b, named 'b', has its address" in str(action.reason)
+    assert """kubectl patch node web -p '{"spec":{"providerID":"fake://zone-a/i-b"}}'""" in str(action.reason)
+
+
+@pytest.mark.parametrize("addresses", [(), ("10.9.0.9",)])
+def test_a_node_goes_whose_name_and_addresses_no_machine_has(cloud: Any, addresses: tuple[str, ...]) -> None:
+    cloud.machine("gone", state=InstanceState.TERMINATED, addresses=(NodeAddress("InternalIP", "10.9.0.9"),))
+    cloud.machine("b")
+
+    (action,) = after_a_minute(cloud, nameless("web", *addresses), node("b", "True"))
+
+    assert (action.kind, action.target) == (ActionKind.DELETE, "node/web")
+
+
+def test_a_node_without_address_stays_while_a_machine_has_no_node(cloud: Any) -> None:
+    for name in "bcdef":
+        cloud.machine(name)
+
+    (action,) = after_a_minute(cloud, nameless(), node("b", "True"))
+
+    assert action.kind is ActionKind.IGNORE
+    assert "these machines of the cluster have no node: i-c, i-d, i-e and 1 more" in str(action.reason)
+
+
+def test_a_node_that_only_its_name_tells_stays_if_machines_cannot_be_listed(cloud: Any) -> None:
+    """Unlike one whose machine is gone by its ID: that a list is not new does not matter there."""
+    now = 0.0
+    machines = InstanceSnapshot(cloud, clock=lambda: now)
+    cloud.machine("b")
+    nodes = [nameless("web", "10.9.0.9"), node("gone"), node("b", "True")]
+    observe_nodes(nodes, machines)
+
+    now = 60.0
+    cloud.list = Mock(side_effect=Unavailable("down"))
+    observation = replace(observe_nodes(nodes, machines), missing={"web": 60.0})
+
+    gone, web = plan(observation)
+    assert (gone.kind, web.kind) == (ActionKind.DELETE, ActionKind.IGNORE)
+    assert "could not list the cluster's machines: down" in str(web.reason)
 
 
 def test_an_error_about_a_node_changes_nothing_and_is_reported() -> None:

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from cloud_controller.cloud import CloudError, InstanceState, Route, Unavailable
+from cloud_controller.cloud import CloudError, InstanceState, NodeAddress, Route, Unavailable
 from cloud_controller.controllers.loop import LoopController
 from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
@@ -54,10 +54,12 @@ class Life(RuleBasedStateMachine):
         if machine is None or machine.state is InstanceState.TERMINATED:
             if machine is not None:  # Another of that name, which the cloud lists for a while.
                 self.cloud.machines[f"{name}-{self.made}"] = machine
-            made = f"i-{name}-{self.made}"
-            machine = self.cloud.machine(name, id=made, provider_id=f"fake://zone-a/{made}")
+            made, address = f"i-{name}-{self.made}", NodeAddress("InternalIP", f"10.9.0.{self.made}")
+            machine = self.cloud.machine(name, id=made, provider_id=f"fake://zone-a/{made}", addresses=(address,))
         if name not in self.cluster.stored and machine.state is InstanceState.RUNNING:
             self.cluster.register(name, f"10.1.{self.made}.0/24", uid=f"uid-{name}-{self.made}")
+            own = [{"type": each.type, "address": each.address} for each in machine.addresses]
+            self.cluster.api.change(NODES, name, lambda node: node["status"].update(addresses=own))
             if identified:
                 identity = {"providerID": machine.provider_id}
                 self.cluster.api.change(NODES, name, lambda node: node["spec"].update(identity))

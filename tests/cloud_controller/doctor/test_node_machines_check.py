@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -110,8 +111,12 @@ def test_a_machine_of_unknown_age_may_just_have_been_started(world: World) -> No
     assert world.findings(CHECK) == []
 
 
-def test_a_machine_whose_node_has_no_provider_id_yet_has_joined(world: World) -> None:
+@pytest.mark.parametrize("names", [("a",), ("A",), ("Web 1", "a")])
+def test_a_machine_whose_node_has_no_provider_id_yet_has_joined(world: World, names: tuple[str, ...]) -> None:
+    """Found by what its host may be called, in lower case."""
     world.change("a", lambda node: node["spec"].pop("providerID"))
+    made = world.cloud.machine("a", created_at=NOW - timedelta(minutes=11))
+    world.cloud.machines["a"] = replace(made, name=names[0], host_names=names[1:])
 
     assert [each.subject for each in world.findings(CHECK) if "machine/" in each.subject] == []
 

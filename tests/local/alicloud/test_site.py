@@ -60,10 +60,12 @@ def test_machines_that_run_are_booted_with_their_address() -> None:
 
     with cloud.changing() as account:
         machines.set_instance(account, "i-site0", status="Stopped")
+        machines.add_instance(account, "vsw-h", "i-site3")
         wanted = wanted_machines(account)
 
-    assert [*wanted] == ["i-site1", "i-site2"]
-    assert wanted["i-site1"]["node_name"] == "worker-1"
+    assert [*wanted] == ["i-site1", "i-site2", "i-site3"]
+    # As kubelets register: ECS's default host name is iZsite3Z.
+    assert [wanted[each]["node_name"] for each in ("i-site1", "i-site3")] == ["worker-1", "izsite3z"]
     assert str(wanted["i-site1"]["address"]).startswith("10.17.")
 
 

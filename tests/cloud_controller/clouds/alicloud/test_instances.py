@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.cloud import (
-    Conflict,
     InstanceRef,
     InstanceState,
     InvalidConfiguration,
@@ -135,11 +134,24 @@ def test_a_node_is_found_by_the_address_in_its_name(alicloud: Account) -> None:
     assert describe(cloud, "cn-hangzhou.192.168.0.31") is None
 
 
-def test_two_machines_with_a_nodes_name_are_a_conflict(alicloud: Account) -> None:
-    first, second = alicloud.machine("one"), alicloud.machine("one")
+def test_a_machine_is_found_by_the_host_name_that_ecs_gives_it(alicloud: Account) -> None:
+    """iZ…Z, which its kubelet lower-cases."""
+    machine = alicloud.machine("")
 
-    with pytest.raises(Conflict, match=f"{first} and {second}"):
-        describe(alicloud.cloud(), "one")
+    found = describe(alicloud.cloud(), f"iz{machine.removeprefix('i-')}z")
+
+    assert found is not None
+    assert (found.id, found.name) == (machine, f"iZ{machine.removeprefix('i-')}Z")
+
+
+def test_a_host_name_goes_before_the_instance_name_of_another_machine(alicloud: Account) -> None:
+    alicloud.machine("Web", host_name="other")
+    machine = alicloud.machine("other", host_name="wEb")
+
+    found = describe(alicloud.cloud(), "web")
+
+    assert found is not None
+    assert found.id == machine
 
 
 def test_many_names_are_looked_up_in_one_list(alicloud: Account) -> None:

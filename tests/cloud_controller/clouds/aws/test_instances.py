@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cloud_controller.cloud import (
-    Conflict,
     InstanceRef,
     InstanceState,
     InvalidConfiguration,
@@ -232,22 +231,6 @@ def test_a_name_is_not_that_of_a_machine_that_had_it_before(account: AwsAccount)
     (found,) = instances(account.api()).describe([InstanceRef(machine["PrivateDnsName"])]).values()
 
     assert found is None
-
-
-def test_two_machines_of_one_name_are_a_conflict_that_names_them() -> None:
-    one = (
-        "<instanceId>i-{0:017x}</instanceId><instanceType>t3.micro</instanceType>"
-        "<instanceState><name>running</name></instanceState><privateDnsName>twin</privateDnsName>"
-        "<placement><availabilityZone>eu-central-1a</availabilityZone>"
-        "<availabilityZoneId>euc1-az2</availabilityZoneId></placement>"
-    )
-    items = "".join(f"<item>{one.format(number)}</item>" for number in (1, 2))
-    answer = f"<reservationSet><item><instancesSet>{items}</instancesSet></item></reservationSet>"
-    with scripted([ec2_answer(answer)]) as aws:
-        machines = instances(aws.api())
-
-        with pytest.raises(Conflict, match=r"i-0{16}1 and i-0{16}2 both have the private DNS name 'twin'"):
-            machines.describe([InstanceRef("twin")])
 
 
 def test_a_node_named_after_its_machines_id_is_asked_for_by_it(account: AwsAccount) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.cloud import Conflict, InstanceRef, InstanceState, InvalidConfiguration, NodeAddress
+from cloud_controller.cloud import InstanceRef, InstanceState, InvalidConfiguration, NodeAddress
 from cloud_controller.clouds.openstack.config import Networking
 from tests.cloud_controller.clouds.openstack.site import Site
 
@@ -54,13 +54,31 @@ def test_a_server_that_is_shut_off_is_stopped(openstack: Site) -> None:
     assert found.state is InstanceState.STOPPED
 
 
-def test_a_name_that_two_servers_have_is_an_error_that_names_both(openstack: Site) -> None:
-    ids = [openstack.server("twin") for _ in range(2)]
+def test_servers_are_found_by_the_host_names_that_nova_makes_of_their_names(openstack: Site) -> None:
+    names = [
+        "K8S-Worker-1",
+        "pool-v1.26.4-abc",
+        "my worker_1",
+        "Ärger+ (1).",
+        "節点",
+        "节点-a",
+        f"{'long' * 20}.example",
+    ]
+    ids = [openstack.server(name) for name in names]
+    refs = [InstanceRef(openstack.project.host_name(each).lower()) for each in ids]
 
-    with pytest.raises(Conflict) as conflict:
-        openstack.cloud().instances.describe([InstanceRef("twin")])
+    found = openstack.cloud().instances.describe(refs)
 
-    assert all(each in str(conflict.value) for each in ids)
+    assert [each and each.id for each in found.values()] == ids
+
+
+def test_a_server_is_found_by_a_name_with_dots_that_its_kubelet_was_given(openstack: Site) -> None:
+    server = openstack.server("Node0.example.com")
+
+    (found,) = openstack.cloud().instances.describe([InstanceRef("node0.example.com")]).values()
+
+    assert found is not None
+    assert found.id == server
 
 
 def test_a_server_of_another_region_is_not_looked_for(openstack: Site) -> None:
