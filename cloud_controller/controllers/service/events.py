@@ -99,6 +99,8 @@ class ServiceEvents:
         if self._on_completion is not None:
             reason, message = self._on_completion
             done = str(self._summary) if self._wanted else ""
+            if not done and reason == "UpdatedLoadBalancer":
+                return  # The cloud has refused every new member.
             self._normal(reason, f"{message}: {done}" if done else message)
 
     def failed(self, error: Exception) -> None:
