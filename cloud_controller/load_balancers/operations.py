@@ -151,7 +151,8 @@ class OperationResult:
 
     @property
     def done(self) -> Operation | None:
-        """What the cloud has carried out: the operation, without the members that were left out; None: nothing."""
+        """What the cloud has carried out: the operation, without the members that were left out; None: nothing, or
+        only a part of the settings."""
         if not isinstance(self.error, LeftOut):
             return None if self.error else self.operation
         left, operation = self.error.members, self.operation
@@ -160,7 +161,7 @@ class OperationResult:
         if isinstance(operation, PutPool) and operation.new:
             members = tuple(each for each in operation.pool.members if each.key not in left)
             return replace(operation, pool=replace(operation.pool, members=members))
-        return operation
+        return None if isinstance(operation, UpdateLoadBalancer) else operation
 
 
 class LoadBalancers(Protocol):

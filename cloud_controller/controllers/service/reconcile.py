@@ -24,7 +24,7 @@ from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.drift import Left, Observed, corrections
 from cloud_controller.controllers.service.events import ServiceEvents
 from cloud_controller.controllers.service.facts import facts_for
-from cloud_controller.controllers.service.left_out import LeftOutMembers
+from cloud_controller.controllers.service.left_out import LeftOutParts
 from cloud_controller.controllers.service.plan import ServicePlan
 from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.controllers.service.timing import Locks, Polling
@@ -104,7 +104,7 @@ class ServiceReconciler:
         self._told: dict[str, dict[str, str]] = {}
         self._attention = ServicesNeedingAttention(metrics)
         self._left = Left()
-        self.left_out = LeftOutMembers()
+        self.left_out = LeftOutParts()
         self._corrections = metrics.drift_corrections.labels(CONTROLLER)
 
     def reconcile(self, key: str, service: Object | None, backends: Backends) -> None:
@@ -251,7 +251,7 @@ class ServiceReconciler:
                         self._tell_once(key, service, "MembersLeftOut", "The load balancer does without", told)
                     self._finish(key, named, found, events)
                     return
-                events.before(replace(found, warnings=()) if self.left_out.retries(key, found.plan) else found)
+                events.before(found, again=self.left_out.repeats(key, found.plan))
                 if self._drifted(key, service, named, backends):
                     # Counted before the repair, whose first attempt may fail: the next one counts as our own change.
                     self._corrections.inc(corrections(found.plan))
@@ -299,8 +299,7 @@ class ServiceReconciler:
     def _plan(self, service: Object, observed: Observed, backends: Backends) -> ServicePlan:
         facts = facts_for([service], {key_of(service): backends.slices}, self._load_balancers, self._rules)
         found = service_plan.plan_service(service, observed, backends, self._builder, facts, self._rules)
-        plan = self.left_out.without(key_of(service), found.plan, {lb.id for lb in observed})
-        return replace(found, plan=plan)
+        return replace(found, plan=self.left_out.without(key_of(service), found.plan))
 
     def _observed(self, key: str, named: str | None) -> Observed:
         observed = {lb.id: lb for lb in self._cache.get(key)}
