@@ -14,7 +14,7 @@ from cloud_controller.clouds.aws.subnets import by_word
 from cloud_controller.load_balancers.model import Object, Owner
 from cloud_controller.load_balancers.nameable import Named, named_words
 
-_GROUP_ID = re.compile(r"sg-[0-9a-f]+")
+_GROUP_ID = re.compile(r"sg-[0-9a-f]{1,17}")
 
 
 def named(asked: Request, group_tags: Mapping[str, Mapping[str, str]]) -> Iterator[Named]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cloud_controller.cloud import CloudError, InvalidConfiguration, NotFound
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.common.refused_members import require_none
 from cloud_controller.clouds.mycloud.build import (
@@ -148,8 +148,9 @@ class MyCloudLoadBalancers:
     def _create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         try:
             return self._created(operation)
-        except InvalidConfiguration as error:
-            if not _is_of_members(error):
+        except (InvalidConfiguration, Conflict) as error:
+            # An earlier attempt, whose answer was lost, may have used the token for a body without members.
+            if not isinstance(error, Conflict) and not _is_of_members(error):
                 raise
         # Added in batches by the next plan, each member has a result of its own.
         pools = tuple(replace(pool, members=()) for pool in operation.model.pools)

@@ -10,10 +10,22 @@ from cloud_controller.cloud import InvalidConfiguration, Throttled, Unavailable
 from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC, ServiceOptions
 from cloud_controller.controllers.service.timing import DEBOUNCE_CHANGED, NodeDebouncer
 from cloud_controller.kube import EventType
+from cloud_controller.load_balancers.backends import Backends
+from cloud_controller.load_balancers.facts import Fact
+from cloud_controller.load_balancers.operations import CreateLoadBalancer
 from local.mycloud.models.common import State
-from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, members, named, only, put_node, web
+from tests.cloud_controller.clouds.mycloud.services import BUILDER, MAX_QPS, members, named, only, put_node, web
 from tests.cloud_controller.cluster import WEB, Cluster
-from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, left_out, port, served
+from tests.cloud_controller.load_balancing import (
+    Running,
+    changed,
+    endpoint,
+    endpoint_slice,
+    left_out,
+    performed,
+    port,
+    served,
+)
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object
@@ -541,3 +553,13 @@ def test_once_its_node_is_gone_too_nothing_of_it_is_left_to_do(site: MyCloudSite
 
     assert not running.calls.writes
     assert not running.plan().changes
+
+
+def test_a_creation_without_it_whose_answer_is_lost_is_found_by_its_token(site: MyCloudSite, cluster: Cluster) -> None:
+    put_dead(site, cluster)
+    nodes = tuple(found for node in cluster.objects["nodes"].values() if (found := BUILDER.backend(node)))
+    model = BUILDER.build(web(), Backends(nodes), Fact()).model
+
+    made = [performed(site.new_cloud().load_balancers, CreateLoadBalancer(model, "token")) for _ in range(2)]
+
+    assert [each.id for each in made if each] == [only(site.load_balancers())["id"]] * 2
