@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from cloud_controller.cloud import CloudError, LeftOut, NotFound, Postponed
+from cloud_controller.cloud import CloudError, NotFound, Postponed
 from cloud_controller.clouds.alicloud.clb.build import ENI
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.tagging import set_tags
@@ -58,9 +57,8 @@ class Groups:
         known = self._memory.group_id(lb_id, pool.name)
         if known is not None:
             # The creation is repeated.
-            with suppress(Postponed, LeftOut):
-                self.add(AddMembers(lb_id, pool.name, pool.members))
-            return self._group(known), {}
+            _, refused = self._put(known, pool.members)
+            return self._group(known), refused
         servers = self._servers(pool.members)
         try:
             group = self._made(lb_id, pool, servers[:_A_CALL])
@@ -86,23 +84,26 @@ class Groups:
     def add(self, operation: AddMembers) -> None:
         """Add members, or change their weights. Raises Postponed if some pods could not be added, and LeftOut if the
         cloud refuses some members."""
-        group_id = self.id_of(operation.id, operation.pool)
-        known = {each.member.key: each for each in self._group(group_id).servers}
-        new = [each for each in operation.members if each.key not in known]
-        changed = [
-            Server(each, known[each.key].id)
-            for each in operation.members
-            if each.key in known and each != known[each.key].member
-        ]
-        servers = self._servers(new)
-        refused = self._add(group_id, servers)
-        for batch in batches(changed, _A_CALL):
-            with self._memory.changing(group_id):
-                texts = backend_servers(batch)
-                self._call("SetVServerGroupAttribute", VServerGroupId=group_id, BackendServers=texts)
-                self._remember(group_id, added=batch)
-        self._require_all(new, servers)
+        servers, refused = self._put(self.id_of(operation.id, operation.pool), operation.members)
+        self._require_all(operation.members, servers)
         _require_none(refused)
+
+    def _put(self, group_id: str, members: Sequence[Member]) -> tuple[Sequence[Server], Refused]:
+        """Add them, or change their weights; the backends that they are, and those that are refused."""
+        known = {each.member.key: each for each in self._group(group_id).servers}
+        new = self._servers([each for each in members if each.key not in known])
+        present = [Server(each, known[each.key].id) for each in members if each.key in known]
+
+        def send(servers: Sequence[Server]) -> None:
+            texts = backend_servers(servers)
+            self._call("SetVServerGroupAttribute", VServerGroupId=group_id, BackendServers=texts)
+            self._remember(group_id, added=servers)
+
+        refused = self._add(group_id, new)
+        for batch in batches([each for each in present if each != known[each.member.key]], _A_CALL):
+            with self._memory.changing(group_id):
+                refused |= send_fit(batch, send, _is_of_servers, _names)
+        return [*new, *present], refused
 
     def remove(self, operation: RemoveMembers) -> None:
         """Remove members; missing ones are ignored."""

@@ -782,6 +782,23 @@ def test_a_stopped_machine_joins_once_its_node_is_ready_again(account: Balancing
     assert {len(each) for each in backends(account).values()} == {4}
 
 
+def test_nor_does_a_stopped_one_keep_the_weights_of_others_as_they_were(account: Balancing) -> None:
+    cluster = account.cluster()
+    pods = [endpoint(f"192.168.0.20{number}", node) for number, node in enumerate(("n1", "n2", "n3", "n1", "n2"))]
+    cluster.put_slice(endpoint_slice(*pods[:3]))
+    running = served(account, cluster, service({}, externalTrafficPolicy="Local", healthCheckNodePort=32000))
+    stopped, other = (cluster.objects["nodes"][node]["spec"]["providerID"].split(".", 1)[1] for node in ("n1", "n2"))
+    set_status(account, stopped, "Stopped")
+
+    running.take_slice(endpoint_slice(*pods), endpoint_slice(*pods[:3]))
+    running.settle()
+
+    before, after = (
+        next(b["Weight"] for b in only(account, GROUP)["backends"] if b["ServerId"] == of) for of in (stopped, other)
+    )
+    assert after > before
+
+
 def test_a_backend_whose_machine_is_gone_keeps_no_other_from_leaving(account: Balancing) -> None:
     cluster = account.cluster()
     running = served(account, cluster, service())
