@@ -17,7 +17,7 @@ from functools import partial
 from itertools import chain, groupby
 from typing import Any, TypeVar
 
-from cloud_controller.cloud import Cloud, CloudError, Postponed
+from cloud_controller.cloud import Cloud, CloudError, LeftOut, Postponed
 from cloud_controller.events import Events
 from cloud_controller.kube import ApiError, KubeApi
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
@@ -52,6 +52,11 @@ class ActionResult:
     def waits(self) -> bool:
         """Whether the action has to wait for the cloud; it is planned again."""
         return isinstance(self.error, Postponed)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was not carried out, though it could have been; a part of it that is invalid is left out."""
+        return not (self.ok or isinstance(self.error, Postponed | LeftOut))
 
     def __str__(self) -> str:
         return f"{self.action.target}: {self.error or 'done'}"
@@ -156,15 +161,15 @@ def run(
                     continue
                 results.append(result)
                 done(result)
-                if not result.ok and not result.waits:
+                if result.failed:
                     context.failed.add(result.action.target)
                 _record(controller, result, metrics)
     return results
 
 
 def failures(results: Sequence[ActionResult]) -> Iterator[ActionResult]:
-    """The failed results; what only waits has not failed."""
-    return (result for result in results if not result.ok and not result.waits)
+    """The failed results; what only waits, or was made but for a part, has not failed."""
+    return (result for result in results if result.failed)
 
 
 class _InOrder:
@@ -228,9 +233,9 @@ def _by_object(actions: Sequence[Action]) -> list[list[Action]]:
 
 
 def _record(controller: str, result: ActionResult, metrics: Metrics | None) -> None:
-    action, outcome = result.action, "postponed" if result.waits else "done" if result.ok else "failed"
+    action, outcome = result.action, "postponed" if result.waits else "failed" if result.failed else "done"
     _log.log(
-        logging.WARNING if outcome == "failed" else logging.INFO,
+        logging.INFO if result.ok or result.waits else logging.WARNING,
         "%s controller=%s kind=%s target=%s summary=%r%s",
         *(outcome, controller, action.kind, action.target, action.summary),
         "" if result.ok else f" error={str(result.error)!r}",

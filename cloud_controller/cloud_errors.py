@@ -19,6 +19,8 @@ importing the rest.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class CloudError(Exception):
     """Base class: a call to a cloud failed."""
@@ -79,4 +81,13 @@ class InvalidConfiguration(CloudError):
 
 
 class LeftOut(InvalidConfiguration):
-    """A part of the change is invalid. It was left out and the rest was made, so nothing else has to wait for it."""
+    """A part of the change is invalid. It was left out and the rest was made, so nothing else has to wait for it.
+
+    `members`: why each member (address and port) was left out, if members were.
+    """
+
+    def __init__(
+        self, field: str, why: str, allowed: str | None = None, members: Mapping[tuple[str, int], str] | None = None
+    ) -> None:
+        super().__init__(field, why, allowed)
+        self.members = members or {}

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from typing import Any, NamedTuple
 
-from cloud_controller.load_balancers.pods import PodNetwork
+from cloud_controller.load_balancers.pods import PodNetwork, parsed_address
 
 Object = dict[str, Any]
 """A Kubernetes object as plain JSON."""
@@ -101,6 +102,14 @@ class Backends:
             if node in nodes
         }
         return tuple(sorted(found.values()))
+
+
+def node_ipv4(node: Object) -> str | None:
+    """The node's first internal IPv4 address. Its kubelet can write any text there, and a cloud would refuse all
+    members with it."""
+    addresses = node.get("status", {}).get("addresses") or []
+    found = (each["address"] for each in addresses if each["type"] == "InternalIP")
+    return next((each for each in found if isinstance(parsed_address(each), IPv4Address)), None)
 
 
 def ready_endpoints(slices: Sequence[Object], port: Object, family: str = "IPv4") -> Iterator[tuple[str, int, str]]:

@@ -296,7 +296,7 @@ def members_added(actual: Pool, wanted: Sequence[Member], id: str, target: str) 
     if added:
         where = f"{target}/pool/{actual.name}/members"
         operation = AddMembers(id, actual.name, added)
-        yield Action(ActionKind.UPDATE, where, f"add {_shown(added)}", operation=operation)
+        yield Action(ActionKind.UPDATE, where, f"add {shown(added)}", operation=operation)
 
 
 def members_removed(actual: Pool, wanted: Sequence[Member], id: str, target: str) -> Iterator[Action]:
@@ -311,7 +311,7 @@ def members_removed(actual: Pool, wanted: Sequence[Member], id: str, target: str
         other_ports = {member.port for member in removed}.isdisjoint(member.port for member in wanted)
         hand_over = bool(wanted) and (all_at_once or other_ports)
         operation = RemoveMembers(id, actual.name, removed, tuple(wanted), hand_over=hand_over)
-        yield Action(ActionKind.UPDATE, where, f"remove {_shown(removed)}", operation=operation)
+        yield Action(ActionKind.UPDATE, where, f"remove {shown(removed)}", operation=operation)
 
 
 # ----------------------------------------------------------------------------------------------- pools and members
@@ -326,7 +326,7 @@ def _pool_made_or_changed(
             *_given(sorted(pool.attributes.items())),
             *_given((f"health_check.{key}", value) for key, value in check_values(pool.health_check)),
         )
-        summary = f"create pool with {_shown(pool.members)}"
+        summary = f"create pool with {shown(pool.members)}"
         yield Action(ActionKind.CREATE, where, summary, changes, operation=PutPool(id, pool, new=True))
         return
     changed = [c for c in pool_differences(pool, actual) if c.in_place(catalogue)]
@@ -337,7 +337,8 @@ def _pool_made_or_changed(
     yield from members_added(actual, pool.members, id, target)
 
 
-def _shown(members: Sequence[Member]) -> str:
+def shown(members: Sequence[Member]) -> str:
+    """The members in the words of a plan."""
     names = [f"{member.instance_id} ({member.address}:{member.port})" for member in members]
     return _listed(names) or "no members"
 

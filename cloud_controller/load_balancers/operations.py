@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
-from cloud_controller.cloud_errors import CloudError
+from cloud_controller.cloud_errors import CloudError, LeftOut
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import (
@@ -136,7 +136,8 @@ Operation = (
 
 @dataclass(frozen=True, slots=True)
 class OperationResult:
-    """The outcome of one operation: done, failed with `error`, or (`Postponed`) to be performed again later.
+    """The outcome of one operation: done, failed with `error`, to be performed again later (`Postponed`), or done but
+    for what the cloud refused (`LeftOut`).
 
     - `created`: the load balancer that `CreateLoadBalancer` made.
     - `settled`: the change is complete, so nothing is read after it; a deleted load balancer is gone with all its
@@ -147,6 +148,20 @@ class OperationResult:
     error: CloudError | None = None
     created: ObservedLoadBalancer | None = None
     settled: bool | None = None
+
+    @property
+    def done(self) -> Operation | None:
+        """What the cloud has carried out: the operation, without the members that were left out; None: nothing, or
+        only a part of the settings."""
+        if not isinstance(self.error, LeftOut):
+            return None if self.error else self.operation
+        left, operation = self.error.members, self.operation
+        if isinstance(operation, AddMembers):
+            return replace(operation, members=tuple(each for each in operation.members if each.key not in left))
+        if isinstance(operation, PutPool) and operation.new:
+            members = tuple(each for each in operation.pool.members if each.key not in left)
+            return replace(operation, pool=replace(operation.pool, members=members))
+        return None if isinstance(operation, UpdateLoadBalancer) else operation
 
 
 class LoadBalancers(Protocol):

@@ -227,6 +227,11 @@ def planned_without_calls(account: Account, cluster: Cluster, options: ServiceOp
     return plan
 
 
+def left_out(cluster: Cluster) -> list[str]:
+    """What the Service's author has been told about members that its load balancer does without."""
+    return [message for reason, message in cluster.events if reason == "MembersLeftOut"]
+
+
 def served(account: Account, cluster: Cluster, service: Object, **more: Any) -> Running:
     """A controller that has given the Service its load balancer. Its calls are counted from then on."""
     cluster.put(service)

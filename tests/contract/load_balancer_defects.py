@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 from zlib import crc32
 
-from cloud_controller.cloud import Throttled
+from cloud_controller.cloud import InvalidConfiguration, LeftOut, Throttled
 from cloud_controller.fence import unfenced
 from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerState, Owner
 from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, DeletePool, OperationResult
@@ -87,6 +87,13 @@ def creations_looked_for_in_a_list(cloud: Any) -> None:
 @performs
 def errors_swallowed(perform: Any, lb: Any, operations: Any) -> Any:
     return [replace(result, error=None) for result in perform(lb, operations)]
+
+
+@performs
+def one_member_fails_all(perform: Any, lb: Any, operations: Any) -> Any:
+    results = perform(lb, operations)
+    whole = InvalidConfiguration("members", "one of them is refused")
+    return [replace(each, error=whole) if isinstance(each.error, LeftOut) else each for each in results]
 
 
 @performs

@@ -245,6 +245,9 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
     # Changes
     (BALANCERS, "errors are swallowed", load_balancer_defects.errors_swallowed,
      test_changes.test_a_change_without_an_answer_is_reported_as_unavailable),
+    (f"{MYCLOUD} {AWS} {CLB} {NLB}", "a member whose machine is gone fails its batch",
+     load_balancer_defects.one_member_fails_all,
+     test_changes.test_a_member_whose_machine_is_gone_is_left_out_and_all_others_are_in),
     (TINY, "errors are raised", load_balancer_defects.errors_raised,
      test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
     (TINY, "results are out of order", load_balancer_defects.results_reversed,

@@ -6,12 +6,18 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from cloud_controller import apply
-from cloud_controller.cloud import CloudError, Conflict, Postponed, Throttled, Unavailable
+from cloud_controller.cloud import CloudError, Conflict, LeftOut, Postponed, Throttled, Unavailable
 from cloud_controller.controllers.service.apply import perform
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.diff import diff
 from cloud_controller.load_balancers.model import LoadBalancerModel, LoadBalancerState, ObservedLoadBalancer, Owner
-from cloud_controller.load_balancers.operations import CreateLoadBalancer, LoadBalancers, Operation, OperationResult
+from cloud_controller.load_balancers.operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    LoadBalancers,
+    Operation,
+    OperationResult,
+)
 from tests.contract.harness import UID, Harness, desired
 
 _PASSING = (Conflict, Postponed, Throttled, Unavailable)
@@ -91,6 +97,29 @@ class Process:
                 known = None  # There may be more than is known: everything is read again.
             self._harness.settle()
         raise trouble or AssertionError(f"did not converge in {ROUNDS} rounds: {known}")
+
+    def brought(self, model: LoadBalancerModel) -> tuple[ObservedLoadBalancer, dict[str, set[tuple[str, int]]]]:
+        """The load balancer once all that is left to do are members that the cloud leaves out, and these by pool."""
+        for _ in range(ROUNDS):
+            found = self._observe(UID, None)
+            operations = self._operations(model, found, UID)
+            if not operations and found and all(lb.settled for lb in found):
+                return found[0], {}
+            run = apply.Run(cast("Any", None), self.cloud, cast("Any", None), {lb.id: lb for lb in found})
+            outcomes = [*perform(operations, run)]
+            errors = [each.error for each in outcomes if each.error is not None]
+            assert all(isinstance(each, Postponed | LeftOut) for each in errors), errors
+            self._harness.settle()
+            if operations and all(
+                isinstance(each.operation, AddMembers) and isinstance(each.error, LeftOut) for each in outcomes
+            ):
+                left = {
+                    each.operation.pool: {*each.error.members}
+                    for each in outcomes
+                    if isinstance(each.operation, AddMembers) and isinstance(each.error, LeftOut)
+                }
+                return self.only(), left
+        raise AssertionError(f"did not converge in {ROUNDS} rounds: {operations}")
 
     def _observe(self, uid: str, known: Sequence[ObservedLoadBalancer] | None) -> list[ObservedLoadBalancer]:
         """As a controller does: first by the Service's UID, then by what it knows."""

@@ -147,6 +147,26 @@ def test_a_repeated_deletion_succeeds(harness: Harness) -> None:
     assert [result.error for result in (*first, *second)] == [None, None]
 
 
+def test_a_member_whose_machine_is_gone_is_left_out_and_all_others_are_in(harness: Harness) -> None:
+    one, gone, two = map(harness.node, ("one", "gone", "two"))
+    process = Process(harness)
+    first = process.desired(web(harness, 8080), [gone, one])
+    second = process.desired(web(harness, 8080, 8443), [gone, one, two])
+    harness.terminate(gone)
+
+    created, changed = map(process.brought, (first, second))
+
+    for (lb, left), nodes in ((created, [one]), (changed, [one, two])):
+        fit = process.desired(web(harness, 8080, 8443), nodes).pools
+        wanted = {pool.name: {each.key for each in pool.members} for pool in fit}
+        for pool in lb.model.pools:
+            found, told = {each.key for each in pool.members}, left.get(pool.name, set())
+            assert wanted[pool.name] <= found
+            assert not wanted[pool.name] & told
+            assert len(found | told) == len(nodes) + 1, "what is not in is told"
+    assert {each.port for each in changed[0].model.listeners} == {8080, 8443}
+
+
 def assert_consistent(
     operations: Sequence[Operation], results: Sequence[OperationResult], error: type[CloudError]
 ) -> None:

@@ -174,7 +174,10 @@ def test_machines_are_listed_over_all_pages_and_without_foreign_ones(harness: Ha
 
 
 def test_the_provider_id_of_another_cloud_is_an_error_that_names_the_node(harness: Harness) -> None:
-    refs = [by_id(harness.node("one")), InstanceRef("stranger", "elsewhere://zone/i-1")]
+    """So does one that no machine can have: in a request for many, it would fail all."""
+    node = harness.node("one")
+    for provider_id in ("elsewhere://zone/i-1", node["spec"]["providerID"] + 5000 * "0"):
+        refs = [by_id(node), InstanceRef("stranger", provider_id)]
 
-    with pytest.raises(InvalidConfiguration, match=r"node stranger: spec\.providerID"):
-        harness.new_cloud().instances.describe(refs)
+        with pytest.raises(InvalidConfiguration, match=r"node stranger: spec\.providerID"):
+            harness.new_cloud().instances.describe(refs)

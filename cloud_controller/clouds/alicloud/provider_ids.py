@@ -10,7 +10,7 @@ from cloud_controller.load_balancers.model import Object
 
 _ALLOWED = "REGION.i-…, alicloud:///REGION/i-… or alicloud:///ZONE/i-…"
 _PROVIDER_ID = re.compile(
-    r"(?:(?P<region>[a-z]+(?:-[a-z0-9]+)+)\.|alicloud:///(?P<place>[a-z]+(?:-[a-z0-9]+)+)/)(?P<id>i-[A-Za-z0-9]+)"
+    r"(?:(?P<region>[a-z]+(?:-[a-z0-9]+)+)\.|alicloud:///(?P<place>[a-z]+(?:-[a-z0-9]+)+)/)(?P<id>i-[A-Za-z0-9]{1,64})"
 )
 _HYBRID = "ack-hybrid://"
 """Begins the provider IDs of machines outside Alibaba Cloud in a cluster of ACK."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,6 +28,7 @@ from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
+from cloud_controller.clouds.common.refused_members import require_none, send_fit
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import CLUSTER_TAG, ObservedLoadBalancer, Owner, Pool
@@ -49,8 +49,6 @@ from cloud_controller.retries import RetryPolicy, call
 
 _SHOWN = RetryPolicy(deadline=10.0)
 """How long to wait until AWS lists a new load balancer; after that, the controller retries the creation."""
-
-_log = logging.getLogger(__name__)
 
 
 class ClassicLoadBalancers:
@@ -171,10 +169,12 @@ class ClassicLoadBalancers:
             self._remember(operation.id, operation)
 
     def _add_members(self, operation: AddMembers) -> None:
-        """Register the instances that AWS accepts; the next read shows which are missing."""
+        """Register the instances that AWS accepts: a refused one must not block the following operations."""
         with self._changing(operation.id):
-            self._register(operation.id, operation.members)
-            self._remember(operation.id, operation)
+            refused = self._register(operation.id, operation.members)
+            fit = tuple(member for member in operation.members if member not in refused)
+            self._remember(operation.id, replace(operation, members=fit))
+        require_none(refused)
 
     def _remove_members(self, operation: RemoveMembers) -> None:
         """Deregister the instances."""
@@ -293,28 +293,16 @@ class ClassicLoadBalancers:
         if removed := [{"Key": key} for key in sorted(actual.keys() - wanted.keys())]:
             self._api.call("elb", "RemoveTags", LoadBalancerNames=[name], Tags=removed)
 
-    def _register(self, name: str, members: Sequence[Member]) -> None:
-        """Register what AWS accepts: a refused instance must not block the following operations."""
-        refused = self._refused(name, [member.instance_id for member in members])
-        if refused:
-            _log.warning(
-                "not registered load_balancer=%s instances=%r: AWS has no such instances in the VPC", name, refused
-            )
+    def _register(self, name: str, members: Sequence[Member]) -> dict[Member, CloudError]:
+        """Register what AWS accepts; the others, and why not."""
 
-    def _refused(self, name: str, instance_ids: Sequence[str]) -> list[str]:
-        """Return the refused instances. One refused instance fails the whole call; bisection finds it."""
-        if not instance_ids:
-            return []
-        try:
-            self._call("RegisterInstancesWithLoadBalancer", name, Instances=_instances(instance_ids))
-        except CloudError as error:
-            if error_code(error) != "InvalidInstance":
-                raise
-            if len(instance_ids) == 1:
-                return [*instance_ids]
-            half = len(instance_ids) // 2
-            return [*self._refused(name, instance_ids[:half]), *self._refused(name, instance_ids[half:])]
-        return []
+        def send(members: Sequence[Member]) -> None:
+            instances = _instances([member.instance_id for member in members])
+            self._call("RegisterInstancesWithLoadBalancer", name, Instances=instances)
+
+        return send_fit(
+            members, send, lambda error: error_code(error) == "InvalidInstance", lambda member: (member.instance_id,)
+        )
 
     def _deregister(self, name: str, instance_ids: Collection[str]) -> None:
         if instance_ids:

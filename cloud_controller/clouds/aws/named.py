@@ -15,7 +15,7 @@ from cloud_controller.clouds.aws.subnets import by_word
 from cloud_controller.load_balancers.model import CLUSTER_TAG, Object, Owner
 from cloud_controller.load_balancers.nameable import Named, named_words
 
-_ID = re.compile(r"(sg|eipalloc)-[0-9a-f]+")
+_ID = re.compile(r"(sg|eipalloc)-[0-9a-f]{1,17}")
 
 
 def named(asked: Request, known: BuildFacts) -> Iterator[Named]:

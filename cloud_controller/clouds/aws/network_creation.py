@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cloud_controller.cloud import Conflict, InvalidConfiguration, NotFound, Unavailable
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Unavailable
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.attributes import NAME, SOURCE_NAT, load_balancer_defaults, texts
 from cloud_controller.clouds.aws.client import Api, error_code
@@ -111,10 +111,11 @@ class NetworkCreation:
         self._memory.tags.put(group.arn, tags)
         return group
 
-    def fill(self, group: KnownGroup, pool: Pool) -> KnownGroup:
-        """Register exactly the pool's members, as far as AWS accepts them."""
-        unfit = {member for each in self._concurrently(self._exchange(group, pool)) for member in each}
-        return _filled(group, pool, unfit)
+    def fill(self, group: KnownGroup, pool: Pool) -> tuple[KnownGroup, dict[Member, CloudError]]:
+        """Register exactly the pool's members, as far as AWS accepts them; the others, and why not."""
+        calls = self._concurrently(self._exchange(group, pool))
+        refused = {member: error for each in calls for member, error in each.items()}
+        return _filled(group, pool, refused), refused
 
     def _taken_over(self, lb_id: str, pool: Pool) -> KnownGroup | None:
         """An existing target group, with the pool's settings applied."""
@@ -128,7 +129,7 @@ class NetworkCreation:
             return None
         return KnownGroup(arn, replace(pool, members=tuple(members)))
 
-    def _exchange(self, group: KnownGroup, pool: Pool) -> list[Callable[[], list[Member]]]:
+    def _exchange(self, group: KnownGroup, pool: Pool) -> list[Callable[[], dict[Member, CloudError]]]:
         present, wanted = {*group.pool.members}, {*pool.members}
         added = [member for member in pool.members if member not in present]
         return self._groups.exchange(group.arn, added, sorted(present - wanted))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cloud_controller.cloud import Conflict, NotFound
+from cloud_controller.cloud import CloudError, Conflict, NotFound
 from cloud_controller.clouds.aws.attributes import DELETION_PROTECTION
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
@@ -30,6 +30,7 @@ from cloud_controller.clouds.aws.upstream import model_name, not_adopted
 from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
+from cloud_controller.clouds.common.refused_members import require_none
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     LoadBalancerModel,
@@ -205,7 +206,7 @@ class NetworkLoadBalancers:
         """Create the target group with its targets, or change its settings."""
         lb_id, pool = operation.id, operation.pool
         known = self._known(lb_id)
-        group = known.groups.get(pool.name)
+        group, refused = known.groups.get(pool.name), dict[Member, CloudError]()
         with self.memory.cache.changing(lb_id):
             self._open_nodes(lb_id, pool if group is None else replace(pool, members=group.pool.members))
             if group is not None and not operation.new:
@@ -215,8 +216,9 @@ class NetworkLoadBalancers:
                 group = replace(group, pool=changed)
             else:
                 made = self._creation.group(lb_id, pool, self.memory.tags.get(known.arn) or {})
-                group = self._creation.fill(made, pool)
+                group, refused = self._creation.fill(made, pool)
             self.memory.put(lb_id, known.with_group(pool.name, group))
+        require_none(refused)
 
     def _add_members(self, operation: AddMembers) -> None:
         """Register the targets that AWS accepts: a refused one must not block the following operations."""
@@ -224,10 +226,11 @@ class NetworkLoadBalancers:
         with self.memory.cache.changing(operation.id):
             self._open_nodes(operation.id, replace(group.pool, members=operation.members))
             calls = self._groups.exchange(group.arn, operation.members)
-            refused = {member for each in self._concurrently(calls) for member in each}
+            refused = {member: error for each in self._concurrently(calls) for member, error in each.items()}
             members = {member.key: member for member in group.pool.members}
             members |= {member.key: member for member in operation.members if member not in refused}
             self._put_members(operation.id, known, group, members.values())
+        require_none(refused)
 
     def _remove_members(self, operation: RemoveMembers) -> None:
         """Deregister the targets; their connections drain."""

@@ -12,9 +12,9 @@ PROVIDER_NAME = "aws"
 
 _ALLOWED = "aws:///ZONE/i-…, aws:///ZONE/fargate-… or i-…"
 _PROVIDER_ID = re.compile(
-    r"(?:aws://[^/]*/(?:(?P<zone>[^/]*)/(?:[^/]*/)*)?)?(?:(?P<instance>i-[0-9a-f]+)|(?P<fargate>fargate-[^/]+))"
+    r"(?:aws://[^/]*/(?:(?P<zone>[^/]*)/(?:[^/]*/)*)?)?(?:(?P<instance>i-[0-9a-f]{1,17})|(?P<fargate>fargate-[^/]{1,253}))"
 )
-_NAMED_AFTER_ID = re.compile(r"(?P<instance>i-[0-9a-f]{8,})(?:\..*)?")
+_NAMED_AFTER_ID = re.compile(r"(?P<instance>i-[0-9a-f]{8,17})(?:\..*)?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ port has no effect, because every target has a port.
 
 from __future__ import annotations
 
-import logging
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -19,11 +17,10 @@ from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.tags import from_tag_list, tag_list
 from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.common.refused_members import named_in, send_fit
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import HealthCheck, Owner, Pool
-
-_log = logging.getLogger(__name__)
 
 TARGETS_A_CALL = 100
 """The most targets in one call."""
@@ -102,11 +99,10 @@ class TargetGroups:
 
     def exchange(
         self, arn: str, added: Sequence[Member], removed: Sequence[Member] = ()
-    ) -> list[Callable[[], list[Member]]]:
+    ) -> list[Callable[[], dict[Member, CloudError]]]:
         """The calls that register and deregister these targets; all may run concurrently.
 
-        Each returns the targets that AWS refuses, such as stopped machines; the log has the reason. Missing targets
-        are ignored.
+        Each returns the targets that AWS refuses, such as stopped machines, and why. Missing targets are ignored.
         """
         return [
             *(partial(self._register, arn, part) for part in batches(added, TARGETS_A_CALL)),
@@ -141,25 +137,22 @@ class TargetGroups:
             listed = tag_list(attributes)
             self._api.call("elbv2", "ModifyTargetGroupAttributes", TargetGroupArn=arn, Attributes=listed)
 
-    def _register(self, arn: str, members: Sequence[Member]) -> list[Member]:
-        refused: list[Member] = []
-        while members:
-            try:
-                self._api.call("elbv2", "RegisterTargets", TargetGroupArn=arn, Targets=self._targets(members))
-            except (Conflict, InvalidConfiguration) as error:
-                # One that it does not take, and AWS takes none of the call; it names them, or (addresses outside of the
-                # VPC, by a ValidationError) the first of them.
-                named = _named(error, members)
-                if not named or (isinstance(error, InvalidConfiguration) and len(refused) >= _MOST_OUTSIDE):
-                    raise
-                _log.warning("targets not registered target_group=%s: %s", arn, error)
-                refused += named
-                members = [member for member in members if member not in named]
-            else:
-                break
-        return refused
+    def _register(self, arn: str, members: Sequence[Member]) -> dict[Member, CloudError]:
+        outside = 0
 
-    def _deregister(self, arn: str, members: Sequence[Member]) -> list[Member]:
+        def refuses(error: CloudError) -> bool:
+            # AWS names all machines; of addresses outside of the VPC (by a ValidationError) the first.
+            nonlocal outside
+            outside += isinstance(error, InvalidConfiguration)
+            few = isinstance(error, InvalidConfiguration) and outside <= _MOST_OUTSIDE
+            return error_code(error) == "InvalidTarget" or (few and bool(named_in(error, members, _names)))
+
+        def send(members: Sequence[Member]) -> None:
+            self._api.call("elbv2", "RegisterTargets", TargetGroupArn=arn, Targets=self._targets(members))
+
+        return send_fit(members, send, refuses, _names)
+
+    def _deregister(self, arn: str, members: Sequence[Member]) -> dict[Member, CloudError]:
         try:
             self._api.call("elbv2", "DeregisterTargets", TargetGroupArn=arn, Targets=self._targets(members))
         except Conflict as error:
@@ -169,7 +162,7 @@ class TargetGroups:
             if present:
                 rest = self._targets(sorted(present))
                 self._api.call("elbv2", "DeregisterTargets", TargetGroupArn=arn, Targets=rest)
-        return []
+        return {}
 
     def _targets(self, members: Iterable[Member]) -> list[dict[str, Any]]:
         """AWS requires zone "all" for addresses outside the VPC."""
@@ -251,6 +244,5 @@ def _fit(state: str) -> bool | None:
     return False if state in _UNFIT else None
 
 
-def _named(error: CloudError, members: Iterable[Member]) -> list[Member]:
-    words = {word.rstrip(".:") for word in re.findall(r"[0-9A-Za-z:.-]+", str(error))}
-    return [member for member in members if member.address in words]
+def _names(member: Member) -> tuple[str, ...]:
+    return (member.address,)

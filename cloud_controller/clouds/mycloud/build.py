@@ -16,7 +16,7 @@ from cloud_controller.clouds.common.service_spec import AFFINITY_TIMEOUT, affini
 from cloud_controller.clouds.common.source_ranges import source_ranges
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.provider_ids import machine_id
-from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
+from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend, node_ipv4
 from cloud_controller.load_balancers.catalogue import Catalogue, Settings
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import (
@@ -79,7 +79,7 @@ class MyCloudBuilder:
     def backend(self, node: Object) -> NodeBackend | None:
         """The node as a backend of load balancers; None if it is not initialised yet."""
         machine = machine_id(node["spec"].get("providerID") or "")
-        address = _internal_address(node)
+        address = node_ipv4(node)
         if not machine or not address:
             return None
         annotations = node["metadata"].get("annotations") or {}
@@ -144,13 +144,6 @@ def _backend_type(service: Object) -> str:
 
 
 # -------------------------------------------------------------------------------------------------------- backends
-
-
-def _internal_address(node: Object) -> str | None:
-    addresses = node.get("status", {}).get("addresses") or []
-    # The cloud's own addresses are IPv4; a node that lists an IPv6 address too is reached by the other.
-    found = (a["address"] for a in addresses if a["type"] == "InternalIP" and ":" not in a["address"])
-    return next(found, None)
 
 
 def _members(

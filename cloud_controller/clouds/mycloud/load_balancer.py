@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from cloud_controller.cloud import CloudError, NotFound
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.common.refused_members import require_none
 from cloud_controller.clouds.mycloud.build import (
     MyCloudBuilder,
     reuses,
@@ -144,6 +146,17 @@ class MyCloudLoadBalancers:
         }
 
     def _create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
+        try:
+            return self._created(operation)
+        except (InvalidConfiguration, Conflict) as error:
+            # An earlier attempt, whose answer was lost, may have used the token for a body without members.
+            if not isinstance(error, Conflict) and not _is_of_members(error):
+                raise
+        # Added in batches by the next plan, each member has a result of its own.
+        pools = tuple(replace(pool, members=()) for pool in operation.model.pools)
+        return self._created(replace(operation, model=replace(operation.model, pools=pools)))
+
+    def _created(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         model = operation.model
         body = {
             "name": model.name,
@@ -172,17 +185,31 @@ class MyCloudLoadBalancers:
         self._client.update("load_balancers", operation.id, changes)
 
     def _put_pool(self, operation: PutPool) -> None:
-        body = _pool_body(operation.pool) | (_members_body(operation.pool) if operation.new else {})
-        self._client.put(f"load_balancers/{operation.id}/backend_sets/{operation.pool.name}", body)
+        pool, path = operation.pool, f"load_balancers/{operation.id}/backend_sets/{operation.pool.name}"
+        body = _pool_body(pool)
+        if not operation.new:
+            self._client.put(path, body)
+            return
+        try:
+            self._client.put(path, body | _members_body(pool))
+        except InvalidConfiguration as error:
+            if not _is_of_members(error):
+                raise
+            self._client.put(path, body | _members_body(replace(pool, members=())))
+            self._add_members(AddMembers(operation.id, pool.name, pool.members))
 
     def _add_members(self, operation: AddMembers) -> None:
         path = f"load_balancers/{operation.id}/backend_sets/{operation.pool}/backends:batch_register"
-        self._raise_first(self._batches(path, [_member_body(member) for member in operation.members]))
+        members = {member.key: member for member in operation.members}
+        errors = self._batches(path, [_member_body(member) for member in operation.members])
+        refused = {members[key]: error for key, error in errors.items()}
+        self._raise_first(error for error in refused.values() if not isinstance(error, InvalidConfiguration))
+        require_none(refused)
 
     def _remove_members(self, operation: RemoveMembers) -> None:
         path = f"load_balancers/{operation.id}/backend_sets/{operation.pool}/backends:batch_deregister"
         errors = self._batches(path, [{"address": m.address, "port": m.port} for m in operation.members])
-        self._raise_first(error for error in errors if not isinstance(error, NotFound))
+        self._raise_first(error for error in errors.values() if not isinstance(error, NotFound))
 
     def _put_listener(self, operation: PutListener) -> None:
         listener = operation.listener
@@ -204,20 +231,28 @@ class MyCloudLoadBalancers:
         except NotFound:
             return
 
-    def _batches(self, path: str, backends: Sequence[dict[str, Any]]) -> Iterator[CloudError]:
+    def _batches(self, path: str, backends: Sequence[dict[str, Any]]) -> dict[tuple[str, int], CloudError]:
         """The errors of single backends. Every batch is sent, whatever the results of others."""
+        errors = {}
         for batch in batches(backends, BATCH):
             # Registered or deregistered twice is once.
             for result in self._client.post(path, {"backends": batch}, idempotent=True)["results"]:
                 if error := result["error"]:
-                    yield typed_error(error, f"{path.rpartition(':')[2]} {result['address']}:{result['port']}")
+                    key = (result["address"], result["port"])
+                    errors[key] = typed_error(error, f"{path.rpartition(':')[2]} {key[0]}:{key[1]}")
+        return errors
 
     def _raise_first(self, errors: Iterator[CloudError]) -> None:
-        for error in [*errors]:
+        for error in errors:
             raise error
 
 
 # ------------------------------------------------------------------------------------------------- the API's objects
+
+
+def _is_of_members(error: InvalidConfiguration) -> bool:
+    """Whether the API refused the whole because of members, such as of a machine that is gone."""
+    return error.field.startswith("backend_sets.") and error.field.endswith(".backends")
 
 
 def _listener_body(listener: Listener) -> dict[str, Any]:

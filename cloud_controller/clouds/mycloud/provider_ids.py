@@ -9,7 +9,8 @@ from typing import Any
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.mycloud.names import PROVIDER_NAME
 
-_PROVIDER_ID = re.compile(r"mycloud://[^/]+/[^/]+/(?P<id>i-[0-9a-f]+)")
+# Not longer than an ID can be: requests with a hundred IDs have a limit.
+_PROVIDER_ID = re.compile(r"mycloud://[^/]+/[^/]+/(?P<id>i-[0-9a-f]{1,32})")
 
 
 def provider_id(machine: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from cloud_controller.cloud import NotFound
@@ -23,6 +24,7 @@ _STATES = {
     "failed": VolumeState.FAILED,
     "deleting": VolumeState.DELETING,
 }
+_ID = re.compile(r"vol-[0-9a-f]{1,32}")
 
 
 class MyCloudVolumes:
@@ -38,11 +40,16 @@ class MyCloudVolumes:
         self._scope = scope
 
     def list(self, ids: Collection[str] | None = None) -> Sequence[Volume]:
-        """List in pages. Volumes missing in a list by IDs are read singly, because lists may lag behind."""
+        """List in pages. Volumes missing in a list by IDs are read singly, because lists may lag behind.
+
+        IDs come from PersistentVolumes, where anything may stand: what cannot be one is not asked for, because it would
+        fail the list of all.
+        """
         if ids is None:
             return [
                 _volume(found) for found in self._client.list("volumes", tags={CLUSTER_TAG: self._scope.cluster_id})
             ]
+        ids = {*filter(_ID.fullmatch, ids)}
         found = [_volume(each) for each in self._client.list("volumes", ids=ids)]
         return [*found, *self._each({*ids} - {volume.id for volume in found})]
 

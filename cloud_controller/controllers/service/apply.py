@@ -86,8 +86,8 @@ def _change(
         _require_successor(cloud, first)
     results = cloud.perform(load_balancers.get(first.id), operations)
     for result in results:
-        if first.id in load_balancers and result.error is None:
-            load_balancers[first.id] = apply_operation(load_balancers[first.id], result.operation)
+        if first.id in load_balancers and result.done is not None:
+            load_balancers[first.id] = apply_operation(load_balancers[first.id], result.done)
     return results
 
 

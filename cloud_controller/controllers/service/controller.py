@@ -16,6 +16,7 @@ from typing import Literal
 
 from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
 from cloud_controller.cloud import Cloud, CloudError
+from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.queue import Cause, WorkQueue, work
 from cloud_controller.controllers.service import adoption as service_adoption
@@ -383,7 +384,12 @@ class ServiceController:
         is_now = new and service_rules.node_traits(new, self._builder, self._rules)
         if was != is_now:
             self._debouncer.changed(DEBOUNCE_CHANGED if is_now and is_now.backend else DEBOUNCE_REMOVED)
-            self._queue.add_after(NODES_CHANGED, self._debouncer.wait())
+        else:
+            recovered = old is not None and new is not None and view.is_ready(new) and not view.is_ready(old)
+            backend = is_now.backend if is_now and recovered else None
+            if backend is None or not self._reconciler.left_out.retry(backend.instance_id):
+                return
+        self._queue.add_after(NODES_CHANGED, self._debouncer.wait())
 
     def _endpoints_changed(self, key: str) -> None:
         service = self._services.get(key)
@@ -420,6 +426,7 @@ class ServiceController:
             self._trouble = str(error)
             raise
         self._trouble = None
+        self._reconciler.left_out.retry()
         self._report_unclaimed()
         # A held load balancer may be gone by now: only a reconcile of its Service clears the held action.
         held = (action.target for action in self._safeguard.held() if action.target.startswith("service/"))

@@ -39,8 +39,8 @@ class ServiceEvents:
         """The events reported so far."""
         return frozenset(self._reported)
 
-    def before(self, found: ServicePlan) -> None:
-        """A plan with changes is about to be applied."""
+    def before(self, found: ServicePlan, *, again: bool = False) -> None:
+        """A plan with changes is about to be applied. `again`: only what the cloud has left out before."""
         # It keeps its load balancer until its author acknowledges that it is left to another controller.
         self._wanted = self._wanted or bool(found.plan.held)
         operations = [action.operation for action in found.plan.changes]
@@ -59,7 +59,7 @@ class ServiceEvents:
             if found.deleted:
                 self._on_completion = ("DeletedLoadBalancer", "Deleted load balancer")
             return
-        if self._hosts_only:
+        if self._hosts_only or again:
             # As upstream: without nodes, report only the warning.
             if not any(reason == NO_NODES for reason, _ in found.warnings):
                 self._on_completion = self._on_completion or (
@@ -71,7 +71,7 @@ class ServiceEvents:
             self._on_completion = ("EnsuredLoadBalancer", "Ensured load balancer")
         elif any(isinstance(operation, SetIngress) for operation in operations):
             self._on_completion = ("EnsuredLoadBalancer", "Ensured load balancer")
-        if in_cloud:
+        if in_cloud and not again:
             for reason, message in found.warnings:
                 self._warning(reason, message)
 
@@ -99,6 +99,8 @@ class ServiceEvents:
         if self._on_completion is not None:
             reason, message = self._on_completion
             done = str(self._summary) if self._wanted else ""
+            if not done and reason == "UpdatedLoadBalancer":
+                return  # The cloud has refused every new member.
             self._normal(reason, f"{message}: {done}" if done else message)
 
     def failed(self, error: Exception) -> None:

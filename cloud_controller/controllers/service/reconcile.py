@@ -25,6 +25,7 @@ from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.drift import Left, Observed, corrections
 from cloud_controller.controllers.service.events import ServiceEvents
 from cloud_controller.controllers.service.facts import facts_for
+from cloud_controller.controllers.service.left_out import LeftOutParts
 from cloud_controller.controllers.service.plan import ServicePlan
 from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.controllers.service.timing import Locks, Polling
@@ -108,6 +109,7 @@ class ServiceReconciler:
         self._told: dict[str, dict[str, str]] = {}
         self._attention = ServicesNeedingAttention(metrics)
         self._left = Left()
+        self.left_out = LeftOutParts()
         self._corrections = metrics.drift_corrections.labels(CONTROLLER)
 
     def reconcile(self, key: str, service: Object | None, backends: Backends) -> None:
@@ -129,6 +131,7 @@ class ServiceReconciler:
             else:
                 self._waits.clear(key)
                 self._told.pop(key, None)
+                self.left_out.forget(key)
                 self._attention.note(key, None)
                 self._left.forget([key])
         waits_for = self._cache.find(named) if named else None
@@ -255,9 +258,13 @@ class ServiceReconciler:
                 if self._in_doubt(key, found, held):
                     return
                 if not found.plan.changes:
+                    if not found.waits:
+                        nodes = {node.instance_id: node.node for node in backends.nodes}
+                        told = self.left_out.told(key, nodes)
+                        self._tell_once(key, service, "MembersLeftOut", "The load balancer does without", told)
                     self._finish(key, named, found, events)
                     return
-                events.before(found)
+                events.before(found, again=self.left_out.repeats(key, found.plan))
                 if self._drifted(key, service, named, backends):
                     # Counted before the repair, whose first attempt may fail: the next one counts as our own change.
                     self._corrections.inc(corrections(found.plan))
@@ -323,7 +330,8 @@ class ServiceReconciler:
 
     def _plan(self, service: Object, observed: Observed, backends: Backends) -> ServicePlan:
         facts = facts_for([service], {key_of(service): backends.slices}, self._load_balancers, self._rules)
-        return service_plan.plan_service(service, observed, backends, self._builder, facts, self._rules)
+        found = service_plan.plan_service(service, observed, backends, self._builder, facts, self._rules)
+        return replace(found, plan=self.left_out.without(key_of(service), found.plan))
 
     def _observed(self, key: str, named: str | None) -> Observed:
         observed = {lb.id: lb for lb in self._cache.get(key)}
@@ -400,12 +408,17 @@ class ServiceReconciler:
 
     def _remember(self, key: str, uid: str, result: ActionResult, events: ServiceEvents | None) -> None:
         operation = result.action.operation
-        if result.ok and events is not None:
+        if isinstance(result.answer, OperationResult):
+            self.left_out.note(key, result.answer)
+            operation = result.answer.done
+        elif not result.ok:
+            operation = None
+        if operation is not None and events is not None:
             self._anchor.changed(uid)
-            events.done(result.action, self._changed_by(operation))
-        if isinstance(operation, CreateLoadBalancer) and isinstance(result.error, Unavailable):
+            events.done(replace(result.action, operation=operation), self._changed_by(operation))
+        if isinstance(result.action.operation, CreateLoadBalancer) and isinstance(result.error, Unavailable):
             self._creation_lost()
-        if not isinstance(result.answer, OperationResult) or not isinstance(operation, Operation) or not result.ok:
+        if not isinstance(result.answer, OperationResult) or not isinstance(operation, Operation):
             return
         if result.answer.created is not None:
             self._cache.put(key, uid, result.answer.created)

@@ -34,7 +34,7 @@ class Summary:
         """Add an action that was carried out. `before`: the load balancer as it was, if there was one."""
         operation = action.operation
         if isinstance(operation, AddMembers | RemoveMembers):
-            if before is not None:
+            if before is not None and operation.members:
                 pool = (operation.id, operation.pool)
                 was = _members(before, operation.pool)
                 first, _ = self._members.get(pool, (was, was))

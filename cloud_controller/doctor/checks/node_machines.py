@@ -20,6 +20,7 @@ _BOOTING = 5
 
 def _run(seen: Seen) -> Iterator[Finding]:
     yield from _lost(seen)
+    yield from _replaced(seen)
     yield from _never_joined(seen)
 
 
@@ -47,6 +48,22 @@ def _lost(seen: Seen) -> Iterator[Finding]:
                 remedy="a running CCM deletes the node once it is sure that the machine is gone; otherwise correct "
                 "what the reason names",
                 follows_from=_why_unfound(seen, node),
+            )
+
+
+def _replaced(seen: Seen) -> Iterator[Finding]:
+    """Nodes that another machine of the same name keeps ready: provider IDs never change."""
+    alive = [machine for machine in seen.machines() if machine.state is not InstanceState.TERMINATED]
+    ids, by_name = {machine.id for machine in alive}, {machine.name: machine for machine in alive}
+    for node in ours(seen):
+        other, own = by_name.get(name(node)), machine_id(node)
+        if view.is_ready(node) and own and own not in ids and other is not None and _is_old(seen, other):
+            yield Finding(
+                subject=f"node/{name(node)}",
+                what="it is ready, but the machine that its provider ID names is gone",
+                evidence=(f"spec.providerID {node['spec']['providerID']}; machine {other.id} has its name",),
+                remedy=f"delete the node, and restart the kubelet of machine {other.id}, which registers it again; "
+                "until then load balancers do without it",
             )
 
 

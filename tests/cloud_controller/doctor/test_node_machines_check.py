@@ -38,6 +38,17 @@ def test_a_node_whose_machine_is_gone_is_found(world: World) -> None:
     assert finding.evidence == ("delete the node: it does not exist in the cloud provider",)
 
 
+def test_a_ready_node_is_found_whose_machine_was_replaced_by_one_of_the_same_name(world: World) -> None:
+    replaced = world.cloud.machines["a"]
+    world.cloud.machines["a"] = replace(replaced, id="i-a2", provider_id="fake://zone-a/i-a2")
+
+    (finding,) = world.findings(CHECK)
+
+    assert finding.subject == "node/a"
+    assert finding.evidence == ("spec.providerID fake://zone-a/i-a; machine i-a2 has its name",)
+    assert "restart the kubelet of machine i-a2" in finding.remedy
+
+
 def test_a_node_that_was_never_initialised_lacks_its_machine_for_that_reason(world: World) -> None:
     del world.cloud.machines["b"]
     world.change("b", uninitialised)

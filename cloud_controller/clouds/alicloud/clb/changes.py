@@ -140,10 +140,10 @@ class Changes:
             ingress=(Ingress(ip=answer["Address"]),) if answer.get("Address") else (),
             network=answer.get("VpcId") or None,
         )
-        groups = [self._groups.make(lb_id, pool) for pool in model.pools]
+        groups = [self._groups.make(lb_id, pool)[0] for pool in model.pools]
         for listener in model.listeners:
             self._put_or_change(lb_id, listener, None)
-        # Pods that have no network interface yet are missing: the next plan adds them.
+        # Pods that have no network interface yet and servers that are refused are missing: the next plan adds them.
         made = (tuple(each.member for each in group.servers) for group in groups)
         pools = tuple(replace(pool, members=members) for pool, members in zip(model.pools, made, strict=True))
         return replace(lb, model=replace(model, pools=pools))

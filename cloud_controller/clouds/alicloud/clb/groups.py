@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,12 @@ from cloud_controller.clouds.alicloud.clb.build import ENI
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.tagging import set_tags
 from cloud_controller.clouds.alicloud.clb.wire import Group, Server, backend_servers, group_of, is_gone
+from cloud_controller.clouds.alicloud.errors import error_code
 from cloud_controller.clouds.alicloud.interfaces import interfaces
 from cloud_controller.clouds.alicloud.patience import PatientClient
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.common.refused_members import require_none, send_fit
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import Pool
 from cloud_controller.load_balancers.operations import AddMembers, DeletePool, PutPool, RemoveMembers
@@ -23,6 +25,10 @@ from cloud_controller.load_balancers.operations import AddMembers, DeletePool, P
 _A_CALL = 20
 """The most backends in one call."""
 _NAMED = 5
+_OF_SERVERS = re.compile(r"InvalidServerId(\..+)?|ObtainIpFail|InvalidBackendServers\..+")
+
+Refused = dict[Server, CloudError]
+"""The backends that the cloud does not take, and why."""
 
 
 class Groups:
@@ -36,55 +42,68 @@ class Groups:
     def put(self, operation: PutPool, before: Mapping[str, str]) -> None:
         """Create the group, or change the tags of an existing one from what they are."""
         if operation.new:
-            made = self.make(operation.id, operation.pool)
-            self._require_all(operation.pool.members, made.servers)
+            made, refused = self.make(operation.id, operation.pool)
+            self._require_all(operation.pool.members, [*made.servers, *refused])
+            _require_none(refused)
             return
         group_id = self.id_of(operation.id, operation.pool.name)
         with self._memory.changing(group_id):
             set_tags(self._client, "vservergroup", group_id, operation.pool.tags, before)
             self._remember(group_id, tags=operation.pool.tags)
 
-    def make(self, lb_id: str, pool: Pool) -> Group:
-        """Create the group with its members, without pods that have no network interface."""
+    def make(self, lb_id: str, pool: Pool) -> tuple[Group, Refused]:
+        """Create the group with its members, without pods that have no network interface and those that the cloud
+        refuses."""
         known = self._memory.group_id(lb_id, pool.name)
         if known is not None:
             # The creation is repeated.
-            with suppress(Postponed):
-                self.add(AddMembers(lb_id, pool.name, pool.members))
-            return self._group(known)
-        first, *rest = [*batches(self._servers(pool.members), _A_CALL)] or [()]
+            _, refused = self._put(known, pool.members)
+            return self._group(known), refused
+        servers = self._servers(pool.members)
+        try:
+            group = self._made(lb_id, pool, servers[:_A_CALL])
+        except CloudError as error:
+            if not _is_of_servers(error):
+                raise
+            group = self._made(lb_id, pool, ())
+        refused = self._add(group.id, servers[len(group.servers) :])
+        return self._group(group.id), refused
+
+    def _made(self, lb_id: str, pool: Pool, servers: Sequence[Server]) -> Group:
         answer = self._call(
             "CreateVServerGroup",
             LoadBalancerId=lb_id,
             VServerGroupName=pool.name,
-            BackendServers=backend_servers(first) if first else None,
+            BackendServers=backend_servers(servers) if servers else None,
             Tag=tag_list(pool.tags),
         )
-        group = Group(answer["VServerGroupId"], lb_id, pool.name, pool.tags, tuple(first))
+        group = Group(answer["VServerGroupId"], lb_id, pool.name, pool.tags, tuple(servers))
         self._memory.add_group(group)
-        for batch in rest:
-            self._add(group.id, batch)
-        return self._group(group.id)
+        return group
 
     def add(self, operation: AddMembers) -> None:
-        """Add members, or change their weights. Raises Postponed if some pods could not be added."""
-        group_id = self.id_of(operation.id, operation.pool)
+        """Add members, or change their weights. Raises Postponed if some pods could not be added, and LeftOut if the
+        cloud refuses some members."""
+        servers, refused = self._put(self.id_of(operation.id, operation.pool), operation.members)
+        self._require_all(operation.members, servers)
+        _require_none(refused)
+
+    def _put(self, group_id: str, members: Sequence[Member]) -> tuple[Sequence[Server], Refused]:
+        """Add them, or change their weights; the backends that they are, and those that are refused."""
         known = {each.member.key: each for each in self._group(group_id).servers}
-        new = [each for each in operation.members if each.key not in known]
-        changed = [
-            Server(each, known[each.key].id)
-            for each in operation.members
-            if each.key in known and each != known[each.key].member
-        ]
-        servers = self._servers(new)
-        for batch in batches(servers, _A_CALL):
-            self._add(group_id, batch)
-        for batch in batches(changed, _A_CALL):
+        new = self._servers([each for each in members if each.key not in known])
+        present = [Server(each, known[each.key].id) for each in members if each.key in known]
+
+        def send(servers: Sequence[Server]) -> None:
+            texts = backend_servers(servers)
+            self._call("SetVServerGroupAttribute", VServerGroupId=group_id, BackendServers=texts)
+            self._remember(group_id, added=servers)
+
+        refused = self._add(group_id, new)
+        for batch in batches([each for each in present if each != known[each.member.key]], _A_CALL):
             with self._memory.changing(group_id):
-                texts = backend_servers(batch)
-                self._call("SetVServerGroupAttribute", VServerGroupId=group_id, BackendServers=texts)
-                self._remember(group_id, added=batch)
-        self._require_all(new, servers)
+                refused |= send_fit(batch, send, _is_of_servers, _names)
+        return [*new, *present], refused
 
     def remove(self, operation: RemoveMembers) -> None:
         """Remove members; missing ones are ignored."""
@@ -94,11 +113,16 @@ class Groups:
             return
         known = {each.member.key: each for each in self._group(group_id).servers}
         gone = [known[each.key] for each in operation.members if each.key in known]
+
+        def send(servers: Sequence[Server]) -> None:
+            texts = backend_servers(servers)
+            self._call("RemoveVServerGroupBackendServers", VServerGroupId=group_id, BackendServers=texts)
+            self._remember(group_id, removed=servers)
+
         for batch in batches(gone, _A_CALL):
             with self._memory.changing(group_id):
-                servers = backend_servers(batch)
-                self._call("RemoveVServerGroupBackendServers", VServerGroupId=group_id, BackendServers=servers)
-                self._remember(group_id, removed=batch)
+                # With its machine, a backend is gone; if it is not, the next read shows it.
+                send_fit(batch, send, _is_of_servers, _names)
 
     def delete(self, operation: DeletePool) -> None:
         """Delete the group; a missing one is ignored."""
@@ -110,11 +134,17 @@ class Groups:
                 raise
         self._memory.forget_group(operation.id, operation.name)
 
-    def _add(self, group_id: str, servers: Sequence[Server]) -> None:
-        with self._memory.changing(group_id):
+    def _add(self, group_id: str, servers: Sequence[Server]) -> Refused:
+        def send(servers: Sequence[Server]) -> None:
             texts = backend_servers(servers)
             self._call("AddVServerGroupBackendServers", VServerGroupId=group_id, BackendServers=texts)
             self._remember(group_id, added=servers)
+
+        refused: Refused = {}
+        for batch in batches(servers, _A_CALL):
+            with self._memory.changing(group_id):
+                refused |= send_fit(batch, send, _is_of_servers, _names)
+        return refused
 
     def _servers(self, members: Sequence[Member]) -> list[Server]:
         """The members as backends; pods by their network interfaces, without those that have none."""
@@ -167,3 +197,16 @@ class Groups:
 
     def _call(self, action: str, **parameters: Any) -> dict[str, Any]:
         return self._client.call("slb", action, parameters)
+
+
+def _is_of_servers(error: CloudError) -> bool:
+    """Whether the API refused the call because of single servers, such as one that is released or stopped."""
+    return bool(_OF_SERVERS.fullmatch(error_code(error)))
+
+
+def _names(server: Server) -> tuple[str, ...]:
+    return (server.id,)
+
+
+def _require_none(refused: Refused) -> None:
+    require_none({each.member: error for each, error in refused.items()})

@@ -97,4 +97,4 @@ class ClassicLoadBalancers:
         )
         results = one_by_one(operations, changes.functions)
         # CLB's API answers when a change is made; what it configures meanwhile only delays the next one.
-        return [replace(each, settled=each.error is None) for each in results]
+        return [replace(each, settled=each.done is not None) for each in results]

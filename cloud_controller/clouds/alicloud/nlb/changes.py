@@ -8,8 +8,10 @@ from typing import Any
 
 from cloud_controller.cloud import CloudError, NotFound
 from cloud_controller.clouds.alicloud.nlb.memory import Known, KnownGroup
+from cloud_controller.clouds.alicloud.nlb.server_groups import Refused
 from cloud_controller.clouds.alicloud.nlb.tools import Tools
 from cloud_controller.clouds.alicloud.nlb.whole import WholeLoadBalancers, without_system
+from cloud_controller.clouds.common.refused_members import require_none
 from cloud_controller.load_balancers.model import Owner
 from cloud_controller.load_balancers.operations import (
     AddMembers,
@@ -69,24 +71,30 @@ class Changes:
     def _put_pool(self, operation: PutPool) -> Jobs:
         """Create the server group with its servers, or change its settings."""
         lb_id, pool = operation.id, operation.pool
-        known = self._tools.reads.known(lb_id)
+        known, refused = self._tools.reads.known(lb_id), Refused()
         group = known.groups.get(pool.name)
         with self._tools.memory.cache.changing(lb_id):
             if group is None:
                 resource_group = known.view.get("ResourceGroupId")
                 group, jobs = self._tools.groups.create(lb_id, pool, _tags_for(pool.tags, known), resource_group)
                 self._tools.writes.jobs.require(jobs)
-                group, jobs = self._tools.groups.add(group, pool.members)
+                group, jobs, refused = self._tools.groups.add(group, pool.members)
             else:
                 group, jobs = self._tools.groups.change(group, pool)
             self._tools.memory.known.put(lb_id, known.with_group(pool.name, group))
-        return jobs
+        return self._unless_refused(jobs, refused)
 
     def _add_members(self, operation: AddMembers) -> Jobs:
         known, group = self._group(operation.id, operation.pool)
         with self._tools.memory.cache.changing(operation.id):
-            group, jobs = self._tools.groups.add(group, operation.members)
+            group, jobs, refused = self._tools.groups.add(group, operation.members)
             self._tools.memory.known.put(operation.id, known.with_group(operation.pool, group))
+        return self._unless_refused(jobs, refused)
+
+    def _unless_refused(self, jobs: Jobs, refused: Refused) -> Jobs:
+        if refused:
+            self._tools.writes.jobs.require(jobs)
+            require_none(refused)
         return jobs
 
     def _remove_members(self, operation: RemoveMembers) -> Jobs:

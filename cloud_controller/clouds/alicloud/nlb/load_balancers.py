@@ -113,7 +113,7 @@ class NetworkLoadBalancers:
             results = _Performing(self._changes, self._jobs).run(operations)
         # Of parts without their load balancer, lists may lack some.
         whole = load_balancer is None or load_balancer.state is not LoadBalancerState.PARTIAL
-        return [replace(each, settled=whole and each.error is None) for each in results]
+        return [replace(each, settled=whole and each.done is not None) for each in results]
 
 
 class _Performing:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import CloudError, Conflict, Postponed
+from cloud_controller.clouds.alicloud.errors import error_code
 from cloud_controller.clouds.alicloud.interfaces import interfaces
 from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.memory import KnownGroup, Memory
@@ -22,11 +24,16 @@ from cloud_controller.clouds.alicloud.nlb.wire import (
 from cloud_controller.clouds.alicloud.nlb.writes import Writes
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.common.refused_members import send_fit
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import Owner, Pool
 
 _MOST = 200
 """Servers in one call."""
+_OF_SERVERS = re.compile(r"ResourceNotFound\.BackendServer|Mismatch\.VpcId|IllegalParam\.IP")
+
+Refused = dict[Member, CloudError]
+"""The members that the cloud does not take, and why."""
 
 
 class ServerGroups:
@@ -71,7 +78,7 @@ class ServerGroups:
 
     def add(
         self, group: KnownGroup, members: Collection[Member], token: str | None = None
-    ) -> tuple[KnownGroup, dict[str, str]]:
+    ) -> tuple[KnownGroup, dict[str, str], Refused]:
         """Add these members, or set the weight of those that are there; the same `token` adds none twice. Raises
         Postponed for pods without a network interface, once all others are added."""
         by_address = group.pool.attributes.get("server_group_type") == "Ip"
@@ -87,13 +94,13 @@ class ServerGroups:
         moved = [
             group.servers[k] for k, each in servers.items() if k in group.servers and group.servers[k].id != each.id
         ]
-        group, jobs = self._exchange("RemoveServersFromServerGroup", group, moved)
+        group, jobs, _ = self._exchange("RemoveServersFromServerGroup", group, moved)
         self._writes.jobs.require(jobs)
         present = [server for key, server in servers.items() if key in group.servers]
         new = [server for key, server in servers.items() if key not in group.servers]
         try:
-            group, jobs = self._exchange("UpdateServerGroupServersAttribute", group, present)
-            group, more = self._exchange("AddServersToServerGroup", group, new, token)
+            group, jobs, lacking = self._exchange("UpdateServerGroupServersAttribute", group, present)
+            group, more, refused = self._exchange("AddServersToServerGroup", group, [*new, *lacking], token)
         except CloudError:
             self._memory.interfaces.forget(*pods)
             raise
@@ -101,13 +108,14 @@ class ServerGroups:
             self._memory.interfaces.forget(*lost)
             self._writes.jobs.require(jobs | more)
             raise Postponed(f"no network interface has the address of {', '.join(lost[:5])} yet")
-        return group, jobs | more
+        return group, jobs | more, {each.member: error for each, error in refused.items()}
 
     def remove(self, group: KnownGroup, members: Collection[Member]) -> tuple[KnownGroup, dict[str, str]]:
         """Remove these members, as far as they are there."""
         gone = {each.key: group.servers[each.key] for each in members if each.key in group.servers}
         self._memory.interfaces.forget(*(each.address for each in members))
-        return self._exchange("RemoveServersFromServerGroup", group, [*gone.values()])
+        group, jobs, _ = self._exchange("RemoveServersFromServerGroup", group, [*gone.values()])
+        return group, jobs
 
     def delete(self, group_id: str, tags: Mapping[str, str]) -> dict[str, str]:
         """Delete the group. Raises Conflict if it is not this cluster's, or while a listener uses it."""
@@ -122,25 +130,38 @@ class ServerGroups:
 
     def _exchange(
         self, action: str, group: KnownGroup, servers: Sequence[Server], token: str | None = None
-    ) -> tuple[KnownGroup, dict[str, str]]:
-        """Send the servers in as few calls as possible; a group takes one change at a time."""
+    ) -> tuple[KnownGroup, dict[str, str], dict[Server, CloudError]]:
+        """Send the servers in as few calls as possible, and return those that are refused; a group takes one change at
+        a time. What is refused because it is not in the group is not in it."""
         jobs: dict[str, str] = {}
+        refused: dict[Server, CloudError] = {}
         removes = action == "RemoveServersFromServerGroup"
-        for number, batch in enumerate(batches(servers, _MOST)):
+
+        def put(changed: Sequence[Server], *, present: bool) -> None:
+            nonlocal group
+            of = {each.member.key: each for each in changed}
+            rest = {key: each for key, each in group.servers.items() if key not in of}
+            group = group.with_servers({**rest, **of} if present else rest)
+            self._memory.servers.put(group.id, (*group.servers.values(),))
+
+        def send(batch: Sequence[Server]) -> None:
+            nonlocal jobs
             self._writes.jobs.require(jobs)
             params: Params = {
                 "ServerGroupId": group.id,
                 "Servers": [each.name if removes else {**each.name, "Weight": each.weight} for each in batch],
             }
             if token:
-                params["ClientToken"] = token_of(token, str(number))
+                params["ClientToken"] = token_of(token, *(f"{each.id} {each.address} {each.port}" for each in batch))
+            _, jobs = self._writes.send(action, params)
+            put(batch, present=not removes)
+
+        for batch in batches(servers, _MOST):
             with self._memory.cache.changing(group.id):
-                _, jobs = self._writes.send(action, params)
-                changed = {each.member.key: each for each in batch}
-                rest = {key: each for key, each in group.servers.items() if key not in changed}
-                group = group.with_servers(rest if removes else {**rest, **changed})
-                self._memory.servers.put(group.id, (*group.servers.values(),))
-        return group, jobs
+                refused |= send_fit(batch, send, _is_of_servers, _names)
+                if action != "AddServersToServerGroup":
+                    put([*refused], present=False)
+        return group, jobs, refused
 
     def _interfaces(self, addresses: Collection[str]) -> dict[str, str]:
         """The network interface of each address; "" if there is none."""
@@ -153,6 +174,15 @@ class ServerGroups:
 
 def _marks(group: KnownGroup) -> dict[str, str]:
     return {key: group.pool.tags[key] for key in (LOAD_BALANCER_TAG, POOL_TAG) if key in group.pool.tags}
+
+
+def _is_of_servers(error: CloudError) -> bool:
+    """Whether the API refused the call because of single servers, such as one that is released."""
+    return bool(_OF_SERVERS.fullmatch(error_code(error)))
+
+
+def _names(server: Server) -> tuple[str, ...]:
+    return (server.id, f"{server.id}:{server.port}")
 
 
 def _is_pod(member: Member) -> bool:

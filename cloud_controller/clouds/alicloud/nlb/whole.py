@@ -106,7 +106,8 @@ class WholeLoadBalancers:
         jobs = {}
         for pool in model.pools:
             made = token_of(token, known.id, pool.name, "servers")
-            group, more = self._tools.groups.add(known.groups[pool.name], pool.members, made)
+            # The next plan adds what is refused, and says so.
+            group, more, _ = self._tools.groups.add(known.groups[pool.name], pool.members, made)
             known, jobs = known.with_group(pool.name, group), jobs | more
         self._tools.writes.jobs.require(jobs)
         return known

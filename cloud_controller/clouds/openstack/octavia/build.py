@@ -19,7 +19,7 @@ from cloud_controller.clouds.openstack.octavia.named import named
 from cloud_controller.clouds.openstack.octavia.node_rules import wanted_rules
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
 from cloud_controller.clouds.openstack.octavia.topology import Topology, choice_of
-from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
+from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend, node_ipv4
 from cloud_controller.load_balancers.catalogue import Catalogue, Settings, Value
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import (
@@ -74,8 +74,7 @@ class OctaviaBuilder:
 
     def backend(self, node: Object) -> NodeBackend | None:
         """The node as a backend; None if it is not initialised yet."""
-        addresses = node.get("status", {}).get("addresses") or []
-        address = next((a["address"] for a in addresses if a["type"] == "InternalIP" and ":" not in a["address"]), None)
+        address = node_ipv4(node)
         if not address or not node["spec"].get("providerID"):
             return None
         name = node["metadata"]["name"]

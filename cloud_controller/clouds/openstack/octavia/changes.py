@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cloud_controller.cloud_errors import CloudError, Conflict, InvalidConfiguration, NotFound, Postponed
 from cloud_controller.clouds.openstack.client import OpenStackClient
@@ -124,7 +125,7 @@ class Changes:
             raise InvalidConfiguration("spec.loadBalancerIP", why, str(known.view.get("vip_address")))
         before = wire.tags_of(known.view)
         kept = {key: value for key, value in before.items() if key == wire.TOKEN_TAG}
-        floating_ip, waits = known.floating_ip, ""
+        floating_ip, access = known.floating_ip, Sent(busy=False)
         if model.attributes:
             self._floating_ips.put(known, model)
         else:
@@ -133,13 +134,13 @@ class Changes:
         turned_on = wire.ATTRIBUTE_TAGS["node_group"] in wire.tags_of({"tags": tags}).keys() - before.keys()
         if model.attributes and not turned_on:
             # The tag is first, so that whoever deletes the load balancer knows of the group.
-            waits = self._groups.put(known, model)
+            access = self._groups.put(known, model)
         enabled = model.attributes.get("enabled", known.view.get("admin_state_up"))
         changed = fields_changed(known.view, {"name": model.name, "tags": tags, "admin_state_up": enabled})
         if not changed:
             # The plan knows the new address only from the next read.
             moved = f"load balancer {operation.id} has another address now" if known.floating_ip != floating_ip else ""
-            return Sent(busy=False, unfinished=moved or waits)
+            return replace(access, unfinished=moved or access.unfinished)
         self._parts.put("loadbalancers", known, known.view, changed)
         return Sent(unfinished=f"Octavia is changing load balancer {operation.id}")
 

@@ -128,11 +128,9 @@ class OctaviaLoadBalancers:
                 # Its answer may be lost, or somebody else has changed it.
                 self._reads.forget(lb.id)
             return OperationResult(operation, error), nothing
-        if sent.left_out is not None:
-            return OperationResult(operation, sent.left_out), sent
         if sent.unfinished:
             return OperationResult(operation, Postponed(sent.unfinished)), sent
-        return OperationResult(operation, settled=not sent.busy), sent
+        return OperationResult(operation, sent.left_out, settled=not sent.busy), sent
 
     def _networks(self, max_age: float | None = None) -> Topology:
         return self._topology.fetch("", self._reads.topology, max_age)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from cloud_controller.cloud_errors import Conflict, InvalidConfiguration, LeftOut, NotFound
@@ -65,7 +65,7 @@ class MemberChanges:
             raise next(iter(missing.values()))
         if some_stay and members and not wanted:
             raise Conflict(f"pool {name} of load balancer {id} keeps its members: no new one could be added")
-        left_out = _left_out(missing)
+        left_out = _left_out(added, missing)
         odd = [
             each
             for each in known.members.get(present["id"], [])
@@ -132,9 +132,10 @@ def of_pool(known: Known, present: View) -> list[Member]:
     return [wire.member_of(each) for each in known.members.get(present["id"], [])]
 
 
-def _left_out(missing: dict[str, InvalidConfiguration]) -> LeftOut | None:
+def _left_out(added: Iterable[Member], missing: Mapping[str, InvalidConfiguration]) -> LeftOut | None:
     if not missing:
         return None
     first = next(iter(missing.values()))
     more = f", and {len(missing) - 1} more nodes are no members for such reasons" if len(missing) > 1 else ""
-    return LeftOut(first.field, f"{first.why}{more}", first.allowed)
+    members = {each.key: missing[each.address].why for each in added if each.address in missing}
+    return LeftOut(first.field, f"{first.why}{more}", first.allowed, members)

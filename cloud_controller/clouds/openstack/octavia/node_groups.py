@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from cloud_controller import retries
-from cloud_controller.cloud_errors import AccessDenied, Conflict, InvalidConfiguration, NotFound
+from cloud_controller.cloud_errors import AccessDenied, InvalidConfiguration, LeftOut, NotFound
 from cloud_controller.clouds.openstack.client import Objects, OpenStackClient
 from cloud_controller.clouds.openstack.octavia.node_rules import addresses_of, body_of, observed_access, text_of
+from cloud_controller.clouds.openstack.octavia.sent import Sent
 from cloud_controller.clouds.openstack.octavia.topology import Topology
 from cloud_controller.clouds.openstack.octavia.wire import (
     ATTRIBUTE_TAGS,
@@ -70,14 +71,12 @@ class NodeGroups:
         for known in found:
             known.unguarded = frozenset(unguarded & member_addresses(known))
 
-    def put(self, known: Known, model: LoadBalancerModel) -> str:
-        """Make the group and its ports what the model says; without one there, remove it. Return what has to wait.
-
-        Raises Conflict if a node has no port in the project.
-        """
+    def put(self, known: Known, model: LoadBalancerModel) -> Sent:
+        """Make the group and its ports what the model says; without one there, remove it. Nodes without a port in the
+        project are left out."""
         if not model.attributes.get("node_group"):
             self.remove(known)
-            return ""
+            return Sent(busy=False)
         group = known.group or next(iter(self._of_owner(known)), None) or self._made(known)
         known.group = group
         # Old members serve until their successors are healthy.
@@ -99,12 +98,16 @@ class NodeGroups:
                 self._write(port, group["id"], on=False)
                 del present[port["id"]]
         known.opened, known.unguarded = present, frozenset(unguarded)
+        left_out = None
         if missing:
-            # All other nodes are open by now.
-            raise Conflict(f"OpenStack: {'; '.join(missing)}, so no security group can open them")
+            why = f"{'; '.join(missing)}, so no security group can open them"
+            left_out = LeftOut(
+                "security groups of nodes", why, "nodes with one port; delete the Node of a server that is gone"
+            )
         left = {*_texts(observed_access(group, present.values(), kept, known.unguarded), "open_nodes")} - wanted
         left |= {text_of(each) for each in group["security_group_rules"]} - rules
-        return "waiting for old members to be removed before their nodes are closed" if left else ""
+        waits = "waiting for old members to be removed before their nodes are closed" if left else ""
+        return Sent(busy=False, unfinished=waits, left_out=left_out)
 
     def remove(self, known: Known) -> None:
         """Take the group off all ports and delete it."""

@@ -24,7 +24,7 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
 )
 from tests.cloud_controller.clouds.aws.services import TYPE, named, nlb, put_nodes
 from tests.cloud_controller.cluster import WEB, Cluster
-from tests.cloud_controller.load_balancing import Running, changed, port, served
+from tests.cloud_controller.load_balancing import Running, changed, left_out, port, served
 
 
 def by_port(account: AwsAccount) -> dict[int, set[tuple[str, int]]]:
@@ -414,7 +414,7 @@ def test_a_machine_that_is_stopped_keeps_no_other_out(account: AwsAccount, clust
 
 
 def test_nor_does_one_that_joins_and_it_is_tried_again_at_the_next_look_at_everything(
-    account: AwsAccount, cluster: Cluster, caplog: pytest.LogCaptureFixture
+    account: AwsAccount, cluster: Cluster
 ) -> None:
     running = served(account, cluster, nlb({}, port(80)))
     machine, fine = account.launch(2)
@@ -426,12 +426,18 @@ def test_nor_does_one_that_joins_and_it_is_tried_again_at_the_next_look_at_every
     running.settle()
 
     assert {number: len(found) for number, found in by_port(account).items()} == {80: 3, 81: 3}
-    assert "not in a running state" in caplog.text and machine["InstanceId"] in caplog.text
+    (told,) = left_out(cluster)
+    assert "not in a running state" in told and machine["InstanceId"] in told
+    running.calls.clear()
+    running.settle()
+    assert not running.calls.made
 
     account.ec2.start_instances(InstanceIds=[machine["InstanceId"]])
     running.resync()
     running.settle()
+
     assert {number: len(found) for number, found in by_port(account).items()} == {80: 4, 81: 4}
+    assert left_out(cluster) == [told]
 
 
 # -------------------------------------------------------------------------------------------------- deletion, owners

@@ -10,9 +10,22 @@ from cloud_controller.cloud import InvalidConfiguration, Throttled, Unavailable
 from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC, ServiceOptions
 from cloud_controller.controllers.service.timing import DEBOUNCE_CHANGED, NodeDebouncer
 from cloud_controller.kube import EventType
-from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, members, named, only, put_node, web
+from cloud_controller.load_balancers.backends import Backends
+from cloud_controller.load_balancers.facts import Fact
+from cloud_controller.load_balancers.operations import CreateLoadBalancer
+from local.mycloud.models.common import State
+from tests.cloud_controller.clouds.mycloud.services import BUILDER, MAX_QPS, members, named, only, put_node, web
 from tests.cloud_controller.cluster import WEB, Cluster
-from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, port, served
+from tests.cloud_controller.load_balancing import (
+    Running,
+    changed,
+    endpoint,
+    endpoint_slice,
+    left_out,
+    performed,
+    port,
+    served,
+)
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object
@@ -499,3 +512,87 @@ def test_a_service_that_is_visited_before_the_first_full_pass_keeps_its_members(
     Running(site, cluster, started=False).handle(WEB)
 
     assert members(only(site.load_balancers())) == before != set()
+
+
+# ------------------------------------------------------------------------------------- a node whose machine is gone
+
+
+def put_dead(site: MyCloudSite, cluster: Cluster) -> str:
+    """A node whose machine is gone; returns the machine's ID."""
+    machine = site.machine("dead", state=State.TERMINATED)
+    put_node(cluster, machine)
+    return str(machine["id"])
+
+
+def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    gone = put_dead(site, cluster)
+
+    served(site, cluster, web())
+
+    assert members(only(site.load_balancers())) == {
+        f"{cluster.address(node)}:30080" for node in ("worker-0", "worker-1")
+    }
+    (told,) = left_out(cluster)
+    assert f"node dead ({gone}): network " in told and f"has no machine '{gone}'" in told
+    assert "SyncLoadBalancerFailed" not in cluster.reasons
+
+
+def test_nor_does_it_keep_out_a_new_port_or_the_nodes_that_come_with_it(site: MyCloudSite, cluster: Cluster) -> None:
+    running = served(site, cluster, web())
+    put_dead(site, cluster)
+    put_node(cluster, site.machine("worker-2"))
+    changed(cluster, ports=[port(8080), port(8443)])
+    running.take_nodes()
+
+    running.settle()
+
+    workers = ("worker-0", "worker-1", "worker-2")
+    expected = {f"{cluster.address(node)}:{number}" for node in workers for number in (30080, 30443)}
+    lb = only(site.load_balancers())
+    assert members(lb) == expected
+    assert {each["port"] for each in lb["listeners"]} == {8080, 8443}
+    assert len(left_out(cluster)) == 1
+
+
+def test_it_costs_no_call_until_the_next_look_at_everything_and_is_told_once(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    put_dead(site, cluster)
+    running = served(site, cluster, web())
+
+    running.take_nodes()
+    running.settle()
+    assert not running.calls.made
+    events = [*cluster.events]
+
+    running.resync()
+    running.settle()
+
+    assert running.calls.writes == {"POST load_balancers/ID/backend_sets/ID/backends:batch_register": 1}
+    assert cluster.events == events
+
+
+def test_once_its_node_is_gone_too_nothing_of_it_is_left_to_do(site: MyCloudSite, cluster: Cluster) -> None:
+    put_dead(site, cluster)
+    running = served(site, cluster, web())
+    del cluster.objects["nodes"]["dead"]
+    running.take_nodes()
+
+    running.settle()
+    running.resync()
+    running.settle()
+
+    assert not running.calls.writes
+    assert not running.plan().changes
+
+
+def test_a_creation_without_it_whose_answer_is_lost_is_found_by_its_token(site: MyCloudSite, cluster: Cluster) -> None:
+    put_dead(site, cluster)
+    nodes = tuple(found for node in cluster.objects["nodes"].values() if (found := BUILDER.backend(node)))
+    model = BUILDER.build(web(), Backends(nodes), Fact()).model
+
+    made = [performed(site.new_cloud().load_balancers, CreateLoadBalancer(model, "token")) for _ in range(2)]
+
+    assert [each.id for each in made if each] == [only(site.load_balancers())["id"]] * 2

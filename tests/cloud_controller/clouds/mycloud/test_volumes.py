@@ -59,6 +59,13 @@ def test_a_list_by_ids_is_one_call_where_all_are_there(site: MyCloudSite) -> Non
     assert (site.calls("GET /v1/volumes"), site.calls("GET /v1/volumes/{id}")) == (1, 0)
 
 
+@pytest.mark.parametrize("handle", ["..", "vol-" + 5000 * "0", "vol-1?x", "disk"])
+def test_a_handle_that_no_volume_can_have_keeps_no_other_from_being_read(site: MyCloudSite, handle: str) -> None:
+    made = site.cloud.volumes.create(request(site))
+
+    assert [each.id for each in site.cloud.volumes.list([handle, made.id])] == [made.id]
+
+
 def test_attaching_and_detaching_is_told_by_the_machines_provider_id(site: MyCloudSite) -> None:
     machine = provider_id(site.machine("worker-0"))
     volumes = site.cloud.volumes

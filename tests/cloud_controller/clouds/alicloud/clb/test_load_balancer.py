@@ -13,12 +13,15 @@ from cloud_controller.clouds.alicloud.errors import Refusal
 from cloud_controller.clouds.alicloud.requests import is_read
 from cloud_controller.controllers.service.address_changes import ANNOTATION, AddressChanges
 from cloud_controller.controllers.service.controller import ServiceOptions
+from cloud_controller.kube import EventType
 from cloud_controller.load_balancers.sharing import Sharing
 from local.alicloud import machines
 from local.alicloud.clb_balancers import CLB, EXTENSION, GROUP, LISTENER
+from local.standin.faults import Fault
+from local.standin.refusals import Refusal as StandInRefusal
 from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
 from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
-from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, port, served
+from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, left_out, port, served
 from tests.cloud_controller.load_balancing import service as _service
 
 __all__ = ["account"]
@@ -716,3 +719,96 @@ def test_an_address_waits_for_an_acknowledgement_and_a_listener_does_not(
     changed(running.cluster, {ANNOTATION: held.held or ""})
     running.settle()
     assert only(account, CLB)["id"] != old["id"]
+
+
+# ------------------------------------------------------------------------------------- a node whose machine is gone
+
+
+def set_status(account: Balancing, machine: str, status: str) -> None:
+    with account.standin.changing() as world:
+        world.fill(machines.INSTANCE, machine, status=status)
+
+
+def backends(account: Balancing) -> dict[str, set[str]]:
+    return {each["name"]: {server["ServerId"] for server in each["backends"]} for each in account.objects(GROUP)}
+
+
+@pytest.mark.parametrize("nodes", [3, 25])
+def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(account: Balancing, nodes: int) -> None:
+    cluster = account.cluster(nodes)
+    gone = account.add_node(cluster, "dead")
+    account.release(gone)
+
+    served(account, cluster, service())
+
+    ((_, found),) = backends(account).items()
+    assert len(found) == nodes and gone not in found
+    (told,) = left_out(cluster)
+    assert f"node dead ({gone}): " in told and "ServerId does not exist" in told
+    assert "SyncLoadBalancerFailed" not in cluster.reasons
+
+
+def test_nor_does_it_keep_out_a_new_port_or_the_nodes_that_come_with_it(account: Balancing) -> None:
+    cluster = account.cluster()
+    running = served(account, cluster, service())
+    account.release(account.add_node(cluster, "dead"))
+    account.add_node(cluster, "n4")
+    changed(cluster, ports=[port(80), port(443)])
+    running.take_nodes()
+
+    running.settle()
+
+    assert sorted(map(len, backends(account).values())) == [4, 4]
+    assert {each["port"] for each in account.objects(LISTENER)} == {80, 443}
+
+
+def test_a_stopped_machine_joins_once_its_node_is_ready_again(account: Balancing) -> None:
+    cluster = account.cluster()
+    stopped = account.add_node(cluster, "stopped")
+    set_status(account, stopped, "Stopped")
+    running = served(account, cluster, service())
+    account.calls()
+    running.take_nodes()
+    running.settle()
+    assert calls(account) == []
+
+    set_status(account, stopped, "Running")
+    node = cluster.objects["nodes"]["stopped"]
+    ready = {**node, "status": {**node["status"], "conditions": [{"type": "Ready", "status": "True"}]}}
+    running.controller._node_changed(EventType.MODIFIED, node, ready)
+    running.settle()
+
+    assert calls(account) == ["AddVServerGroupBackendServers"]
+    assert {len(each) for each in backends(account).values()} == {4}
+
+
+def test_nor_does_a_stopped_one_keep_the_weights_of_others_as_they_were(account: Balancing) -> None:
+    cluster = account.cluster()
+    pods = [endpoint(f"192.168.0.20{number}", node) for number, node in enumerate(("n1", "n2", "n3", "n1", "n2"))]
+    cluster.put_slice(endpoint_slice(*pods[:3]))
+    running = served(account, cluster, service({}, externalTrafficPolicy="Local", healthCheckNodePort=32000))
+    stopped, other = (cluster.objects["nodes"][node]["spec"]["providerID"].split(".", 1)[1] for node in ("n1", "n2"))
+    set_status(account, stopped, "Stopped")
+
+    running.take_slice(endpoint_slice(*pods), endpoint_slice(*pods[:3]))
+    running.settle()
+
+    before, after = (
+        next(b["Weight"] for b in only(account, GROUP)["backends"] if b["ServerId"] == of) for of in (stopped, other)
+    )
+    assert after > before
+
+
+def test_a_backend_whose_machine_is_gone_keeps_no_other_from_leaving(account: Balancing) -> None:
+    cluster = account.cluster()
+    running = served(account, cluster, service())
+    for name in ("n1", "n2"):
+        del cluster.objects["nodes"][name]
+    running.take_nodes()
+    # As issue 730 of Alibaba's Terraform provider shows, the API may refuse the removal, too, and name none.
+    refused = StandInRefusal(400, "ObtainIpFail", "some of the backend servers do not exist or are not running.")
+    account.standin.faults.add(Fault("slb.RemoveVServerGroupBackendServers", error=refused, count=2))
+
+    running.settle()
+
+    assert {len(each) for each in backends(account).values()} == {2}

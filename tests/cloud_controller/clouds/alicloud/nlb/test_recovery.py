@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cloud_controller.cloud import Unavailable
+from cloud_controller.clouds.alicloud.annotation_entries import PREFIX
+from cloud_controller.load_balancers.operations import RemoveMembers
 from local.alicloud import machines
+from local.alicloud.account import REGION
 from local.alicloud.clb_certificates import add_certificate
 from local.alicloud.nlb_jobs import GROUP, LISTENER
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal
 from tests.cloud_controller.clouds.alicloud.nlb.balancing import NlbAccount, Process, errors
-from tests.cloud_controller.clouds.alicloud.nlb.services import ENI, backends, built, port
+from tests.cloud_controller.clouds.alicloud.nlb.services import ENI, ZONES, backends, built, port
+from tests.cloud_controller.load_balancing import changed, left_out, served, service
 
 POD = "192.168.0.101"
 
@@ -218,3 +224,56 @@ def test_a_refusal_removed_by_hand_is_put_back(account: NlbAccount, family: str)
 
     assert {each[family] for each in rules_of(account)} == {each[family] for each in before}
     assert len(rules_of(account)) == len(before)
+
+
+# ------------------------------------------------------------------------------------- a node whose machine is gone
+
+
+def nlb(*ports: dict[str, Any]) -> Any:
+    return service({PREFIX + "zone-maps": ZONES}, *ports, loadBalancerClass="alibabacloud.com/nlb")
+
+
+def members(account: NlbAccount) -> list[set[str]]:
+    return [{server["ServerId"] for server in each["servers"]} for each in account.objects(GROUP)]
+
+
+def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(account: NlbAccount) -> None:
+    cluster = account.cluster()
+    cluster.put_node("dead", f"{REGION}.i-gone", "192.168.0.99")
+
+    running = served(account, cluster, nlb())
+
+    assert members(account) == [{"i-n1", "i-n2"}]
+    (told,) = left_out(cluster)
+    assert "node dead (i-gone): " in told and "ResourceNotFound.BackendServer" in told
+    assert "SyncLoadBalancerFailed" not in cluster.reasons
+    account.counts()
+    running.settle()
+    assert not account.counts()
+
+
+def test_nor_does_it_keep_out_a_new_port_or_the_nodes_that_come_with_it(account: NlbAccount) -> None:
+    cluster = account.cluster()
+    running = served(account, cluster, nlb())
+    cluster.put_node("dead", f"{REGION}.i-gone", "192.168.0.99")
+    (interface,) = (each for each in account.objects(machines.ENI) if each["instance"] == "i-n3")
+    cluster.put_node("n3", f"{REGION}.i-n3", interface["addresses"][0])
+    changed(cluster, ports=[port(80), port(443)])
+    running.take_nodes()
+
+    running.settle()
+
+    assert members(account) == [{"i-n1", "i-n2", "i-n3"}] * 2
+    assert {each["port"] for each in account.objects(LISTENER)} == {80, 443}
+
+
+def test_a_server_that_went_with_its_machine_keeps_no_other_from_leaving(account: NlbAccount) -> None:
+    process = Process(account)
+    lb = process.converge(built())
+    (pool,), (group,) = lb.model.pools, account.objects(GROUP)
+    account.put(GROUP, servers=[each for each in group["servers"] if each["ServerId"] != "i-n1"])
+
+    (result,) = process.nlb.perform(lb, [RemoveMembers(lb.id, pool.name, pool.members)])
+
+    assert result.error is None
+    assert members(account) == [set()]

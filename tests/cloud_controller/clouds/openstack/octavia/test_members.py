@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.cloud import CloudError, InvalidConfiguration
+from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.openstack.octavia import topology
-from cloud_controller.controllers.service.controller import POLL
 from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
 from tests.cloud_controller.clouds.openstack.octavia.services import named, nodes
 from tests.cloud_controller.cluster import Cluster
-from tests.cloud_controller.load_balancing import Running, changed, port, served, service
+from tests.cloud_controller.load_balancing import changed, left_out, port, served, service
 
 pytestmark = pytest.mark.integration
 
@@ -25,46 +24,37 @@ def with_odd_node(*names: str, cluster: Cluster | None = None) -> Cluster:
     return cluster
 
 
-def told(running: Running, error: type[CloudError], match: str, attempts: int = 1) -> None:
-    """The Service is reconciled as often, and each time its author is told the error."""
-    for _ in range(attempts):
-        with pytest.raises(error, match=match):
-            running.settle(rounds=1)
-        running.account.settle()
-        running.handle(POLL)
-
-
 def members(account: OctaviaAccount) -> list[str]:
     return [each["name"] for pool in account.parts("pools") for each in account.members(pool)]
 
 
 def test_a_node_in_no_subnet_is_told_and_left_out_while_all_others_serve(account: OctaviaAccount) -> None:
     cluster = with_odd_node("node1", "node2")
-    cluster.put(service({}, port(80)))
-    running = Running(account, cluster).settle(rounds=1)
 
-    told(running, InvalidConfiguration, f"no subnet of the project has the node's address {ELSEWHERE}")
+    running = served(account, cluster, service({}, port(80)))
 
-    assert cluster.ingress
+    (told,) = left_out(cluster)
+    assert f"no subnet of the project has the node's address {ELSEWHERE}" in told
     assert members(account) == ["node1", "node2"]
 
     nodes("node3", cluster=cluster)
     del cluster.objects["nodes"]["node1"]
     running.take_nodes()
-    running.calls.clear()
-    told(running, InvalidConfiguration, ELSEWHERE)
+    running.settle()
 
     assert members(account) == ["node2", "node3"]
     assert running.calls.writes == {"PUT load-balancer lbaas/pools/ID/members": 1}
+    assert left_out(cluster) == [told]
+    assert "SyncLoadBalancerFailed" not in cluster.reasons
 
 
 def test_old_members_leave_although_one_of_their_successors_is_left_out(account: OctaviaAccount) -> None:
     cluster = with_odd_node("node1")
-    cluster.put(service({}, port(80)))
-    running = Running(account, cluster).settle(rounds=1)
+    running = served(account, cluster, service({}, port(80)))
 
     changed(cluster, ports=[port(80, nodePort=31000)])
-    told(running, InvalidConfiguration, ELSEWHERE, attempts=2)
+    running.take_nodes()
+    running.settle(rounds=8)
 
     (pool,) = account.parts("pools")
     assert [each["protocol_port"] for each in account.members(pool)] == [31000]
@@ -79,7 +69,9 @@ def test_unhealthy_members_stay_while_none_of_their_successors_can_be_added(acco
     with_odd_node(cluster=cluster)
     del cluster.objects["nodes"]["node1"]
     running.take_nodes()
-    told(running, CloudError, "no new one could be added|no subnet of the project", attempts=2)
+    for _ in range(2):
+        with pytest.raises(CloudError, match=r"no new one could be added|no subnet of the project"):
+            running.settle(rounds=1)
 
     assert members(account) == ["node1"]
 

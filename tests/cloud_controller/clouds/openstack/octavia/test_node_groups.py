@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import Conflict
 from cloud_controller.fence import WriteRefused
 from local.openstack.api import Object
 from local.openstack.proxy import Fault
 from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
 from tests.cloud_controller.clouds.openstack.octavia.services import named
 from tests.cloud_controller.cluster import Cluster
-from tests.cloud_controller.load_balancing import Running, changed, port, service
+from tests.cloud_controller.load_balancing import Running, changed, left_out, port, service
 from tests.sampling import turn
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -154,16 +153,27 @@ def test_a_port_without_port_security_needs_no_group(account: OctaviaAccount) ->
     assert not Running(account, nodes.cluster, manage_security_groups=True).plan().changes, "nor in the next process"
 
 
-def test_a_node_without_a_port_is_an_error_of_its_service(account: OctaviaAccount) -> None:
+def test_a_node_without_a_port_is_told_and_keeps_nothing_else_of_its_service_as_it_was(account: OctaviaAccount) -> None:
     nodes = Nodes(account, "node1")
     nodes.cluster.put_node("elsewhere", f"openstack:///{uuid.uuid4()}", "10.1.255.1")
 
-    with pytest.raises(Conflict, match=r"no port of the project has the node's address 10\.1\.255\.1"):
-        serve(account, nodes)
+    running = serve(account, nodes).settle()
 
-    assert len(account.load_balancers()) == 1
     (group,) = nodes.ours()
-    assert group["id"] in nodes.groups()["node1"], "all other nodes are open"
+    (told,) = left_out(nodes.cluster)
+    assert "no port of the project has the node's address 10.1.255.1" in told
+
+    nodes.join("node2")
+    changed(nodes.cluster, ports=[port(80), port(443)])
+    running.take_nodes()
+    running.settle(rounds=12)
+
+    assert all(group["id"] in groups for groups in nodes.groups().values())
+    assert {each["protocol_port"] for each in account.parts("listeners")} == {80, 443}
+    running.calls.clear()
+    running.settle()
+    assert not running.calls.made
+    assert left_out(nodes.cluster) == [told]
 
 
 def test_the_group_of_a_load_balancer_deleted_by_hand_goes_with_its_successors_service(account: OctaviaAccount) -> None:
