@@ -108,6 +108,14 @@ def require_dead(cloud: Cloud) -> bool:
     return has_cluster is False
 
 
+def other_ids(cloud: Cloud) -> str | None:
+    """The cluster ids that the account's tags name, in words; None if the cloud config's is among them."""
+    if not isinstance(cloud, TellsClusters):
+        return f"{cloud.provider_name} does not list them"
+    ids = cloud.cluster_ids()
+    return None if cloud.cluster_id in ids else ", ".join(sorted(ids)) or "none"
+
+
 def evidence(cloud: Cloud, stake: Stake, kube: KubeApi | None, *, answered: bool, said: bool) -> str:
     """What shows that the cluster is gone. Raises Refused if nothing does, or if it lives.
 

@@ -36,6 +36,8 @@ _PERIOD = 2.0
 """Seconds between reads of the Lease while actions are held."""
 _DIGEST = re.compile(rf"[0-9a-f]{{{DIGEST_LENGTH}}}")
 _SHOWN = 3
+_LISTED = 10
+"""The most held digests in a refusal."""
 _RECORDED = 500
 """The most held digests on the Lease, whose annotations may have 256 KiB: the others follow as these are released."""
 _WORDS = 120
@@ -81,11 +83,13 @@ def confirm(kube: KubeApi, namespace: str, lease: str, digests: Collection[str])
     def released(present: Mapping[str, str]) -> Mapping[str, str]:
         held, before = _digests(present, HELD_ANNOTATION), _digests(present, ANNOTATION)
         if unknown := [each for each in digests if each not in held and each not in before]:
+            known = [f"{each} ({what})" for each, what in sorted(held.items())]
+            more = [f"and {len(known) - _LISTED} more"] if len(known) > _LISTED else []
             raise InvalidConfiguration(
                 "DIGEST",
                 f"no controller that leads by Lease {namespace}/{lease} holds {', '.join(unknown)}; nothing was "
                 "confirmed. A daemon, `apply` or an update by Pulumi records there what it holds, `plan` does not",
-                "; ".join(f"{each} ({what})" for each, what in sorted(held.items())) or "none, because nothing is held",
+                "; ".join([*known[:_LISTED], *more]) or "none, because nothing is held",
             )
         return {**present, **{ANNOTATION + each: now for each in digests}}
 

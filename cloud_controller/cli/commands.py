@@ -30,7 +30,7 @@ from cloud_controller.cli.options import kubernetes
 from cloud_controller.cli.parser import Parser
 from cloud_controller.cli.planned_output import one_line, plain
 from cloud_controller.cli.planned_service import ATTENTION, CHANGES, replaces_address
-from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration, TellsClusters
+from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controller_names import NAMES, not_offered
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route import RouteOptions
@@ -150,7 +150,7 @@ def cleanup(options: argparse.Namespace) -> int:
         _log.info("keeping pod routes: --cluster-cidr is needed to tell them from other routes")
     routes = RouteOptions(ranges) if ranges else None
     stake = gone.at_stake(cloud, routes)
-    if not stake and (found := _other_ids(cloud)) is not None:
+    if not stake and (found := gone.other_ids(cloud)) is not None:
         _print_error(f"nothing in the cloud carries cluster id {cloud.cluster_id}; ids that were found: {found}")
         return 2
     shown = None
@@ -164,14 +164,6 @@ def cleanup(options: argparse.Namespace) -> int:
     told = {"evidence": shown, "at_stake": stake.counts}
     proves = partial(judge, binding=UNBOUND, cluster_id=cloud.cluster_id)
     return _converged(options, cluster, cloud, finders, proves, Safeguard(cluster, "", ""), None, told)
-
-
-def _other_ids(cloud: Cloud) -> str | None:
-    """The cluster ids in the account, which may be a long list; None if the cloud config's is among them."""
-    if not isinstance(cloud, TellsClusters):
-        return f"{cloud.provider_name} does not list them"
-    ids = cloud.cluster_ids()
-    return None if cloud.cluster_id in ids else ", ".join(sorted(ids)) or "none"
 
 
 def _converged(

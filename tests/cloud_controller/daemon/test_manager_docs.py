@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from cloud_controller.cli import upstream as cli_upstream
 PAGE = (Path(__file__).parents[3] / "docs" / "daemon.md").read_text()
 
 
-def test_every_documented_daemon_option_exists() -> None:
-    _, commands = cli._parsers()
-    known = {option for parser in commands.values() for option in parser._option_string_actions}
+def test_every_documented_option_exists() -> None:
+    main, _ = cli._parsers()
+    [commands] = [each for each in main._actions if isinstance(each, argparse._SubParsersAction)]
+    known = {option for parser in commands.choices.values() for option in parser._option_string_actions}
 
     named = {name for name in re.findall(r"`(--[a-z-]+)", PAGE) if not name.endswith("-")}
 

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
 
 PAUSE = 0.01
+NOBODY_ANSWERS = """
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {token: t}}]
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -242,6 +248,31 @@ def test_nothing_is_deleted_while_the_cloud_does_not_tell_whether_the_cluster_is
     assert command(site, tmp_path, *ALL_SAID) == 1
 
     assert len(site.load_balancers()) == 1
+
+
+@pytest.mark.usefixtures("at_work")
+@pytest.mark.parametrize("given", ["", "--kubeconfig"])
+def test_where_the_cloud_cannot_tell_the_users_word_is_needed(
+    site: MyCloudSite,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    given: str,
+) -> None:
+    served(site)
+    monkeypatch.setattr(MyCloud, "has_cluster", lambda _: None)
+    (tmp_path / "kubeconfig").write_text(NOBODY_ANSWERS)
+    more = [f"--kubeconfig={tmp_path / 'kubeconfig'}"] if given else []
+
+    assert clean(site, tmp_path, "--yes", *more) == 1
+    told = capsys.readouterr().err
+    assert ("the API server does not tell which cluster it is" if given else "mycloud cannot tell") in told
+    assert "At stake: 1 load balancer. Pass --kubeconfig" in told
+    assert len(site.load_balancers()) == 1
+    assert clean(site, tmp_path, "--yes", *more, "--cluster-is-gone") == 0
+
+    assert f"cluster {site.cluster['id']} is gone: --cluster-is-gone says so" in capsys.readouterr().out
+    assert site.load_balancers() == []
 
 
 def test_an_id_that_nothing_carries_is_told_with_those_that_were_found(
