@@ -13,7 +13,7 @@ from cloud_controller.clouds.alicloud.clb import build as clb
 from cloud_controller.clouds.alicloud.clb.annotations import CLB
 from cloud_controller.clouds.alicloud.clb.request import Request
 from cloud_controller.clouds.alicloud.config import Config
-from cloud_controller.clouds.alicloud.instances import ACK_TAG
+from cloud_controller.clouds.alicloud.names import ACK_TAG
 from cloud_controller.clouds.alicloud.nlb import build as nlb
 from cloud_controller.clouds.alicloud.nlb.annotations import NLB
 from cloud_controller.clouds.alicloud.provider_ids import is_left_alone, machine_id
