@@ -46,8 +46,8 @@ class Sharing(StrEnum):
 OPTION = "--shared-load-balancers"
 SHARE_OPTION = "--shared-listeners-per-namespace"
 SHARE = 10
-"""How many listeners each namespace may have on a load balancer that is shared with everybody. Of the 50 that one has
-by default on AWS and Alibaba Cloud, five namespaces get the same number, whoever comes first."""
+"""How many listeners each namespace may have on a load balancer that is shared with everybody. Of the 50 that several
+clouds allow by default, five namespaces get the same number, whoever comes first."""
 _NOT_SHARED = f"load balancer {{}} cannot be shared: the controller runs with {OPTION}={Sharing.OFF}"
 _NO_ANNOTATION = "no annotation"
 NOT_SHARED = Refusal("id", given("id"), say(_NOT_SHARED, text("id")), _NO_ANNOTATION)

@@ -62,10 +62,10 @@ def add_bandwidth_package(account: Account, id: str = "", bandwidth: int = 1000)
     return new
 
 
-def add_eip(account: Account, id: str = "", address: str = "", instance: str = "", kind: str = "") -> str:
+def add_eip(account: Account, id: str = "", address: str = "", instance: str = "", kind: str = "", **tags: str) -> str:
     """An elastic IP address, bound to an instance (EcsInstance), a CLB (SlbInstance) or nothing."""
     new = id or account.new_id("eip")
-    body = {"id": new, "address": address or public_address(account), "instance": instance, "kind": kind}
+    body = {"id": new, "address": address or public_address(account), "instance": instance, "kind": kind, "tags": tags}
     account.store.put(EIP, new, body | {"made": account.now()})
     return new
 

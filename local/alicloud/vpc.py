@@ -6,6 +6,7 @@ import ipaddress
 from typing import Any
 
 from local.alicloud.account import Account
+from local.alicloud.checks import shown_tags
 from local.alicloud.machines import BANDWIDTH, EIP, ROUTE_TABLE, VPC, VSWITCH
 from local.alicloud.paging import numbered
 from local.alicloud.products import VPC as PRODUCT
@@ -73,6 +74,7 @@ def describe_eip_addresses(account: Account, arguments: Arguments) -> dict[str, 
             "Status": "InUse" if each["instance"] else "Available",
             "RegionId": account.region,
             "AllocationTime": each["made"],
+            "Tags": {"Tag": shown_tags(each.get("tags", {}), "Key", "Value")},
         }
         for each in page
     ]

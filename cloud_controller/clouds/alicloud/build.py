@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.alicloud.annotations import CATALOGUE
@@ -12,6 +13,7 @@ from cloud_controller.clouds.alicloud.clb import build as clb
 from cloud_controller.clouds.alicloud.clb.annotations import CLB
 from cloud_controller.clouds.alicloud.clb.request import Request
 from cloud_controller.clouds.alicloud.config import Config
+from cloud_controller.clouds.alicloud.names import ACK_TAG
 from cloud_controller.clouds.alicloud.nlb import build as nlb
 from cloud_controller.clouds.alicloud.nlb.annotations import NLB
 from cloud_controller.clouds.alicloud.provider_ids import is_left_alone, machine_id
@@ -19,7 +21,8 @@ from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue, Settings
 from cloud_controller.load_balancers.facts import Fact
-from cloud_controller.load_balancers.model import Built, Object, Owner
+from cloud_controller.load_balancers.model import CLUSTER_TAG, Built, Object, Owner
+from cloud_controller.load_balancers.nameable import Named
 
 KIND = "type"
 """The model's attribute that holds the kind, `clb` or `nlb`."""
@@ -27,10 +30,11 @@ KIND = "type"
 
 @dataclass(frozen=True, slots=True)
 class BuildFacts:
-    """The cluster's VPC, and its CIDRs if pods are backends."""
+    """The cluster's VPC, its CIDRs if pods are backends, and the tags of the elastic IPs that Services name."""
 
     vpc_id: str
     ranges: tuple[str, ...] = ()
+    address_tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ class AliCloudBuilder:
         annotation."""
         if is_nlb(service):
             built = nlb.build(service, backends, facts.value, self.config)
+            built = replace(built, named=tuple(self._with_owner(each, facts.value) for each in built.named))
         else:
             settings = CATALOGUE.of_class(None).parse(service["metadata"].get("annotations"))
             built = clb.build(Request(service, settings, self.config), backends)
@@ -95,6 +100,14 @@ class AliCloudBuilder:
             return built
         kind = "nlb" if is_nlb(service) else "clb"
         return replace(built, model=replace(built.model, attributes={**built.model.attributes, KIND: kind}))
+
+    def _with_owner(self, named: Named, facts: BuildFacts) -> Named:
+        """The same, with the other cluster whose tag an elastic IP has."""
+        tags = facts.address_tags.get(named.names[0], {}) if named.kind == "elastic-ip" else {}
+        clusters = {tags[key] for key in (CLUSTER_TAG, ACK_TAG) if key in tags}
+        if not clusters or self.config.cluster_id in clusters:
+            return named
+        return replace(named, whose=f"has the tag of cluster {', '.join(sorted(clusters))}")
 
     def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
         """The members behind each listener, even if other settings of the Service are invalid."""
@@ -110,6 +123,14 @@ class AliCloudBuilder:
 def is_nlb(service: Object) -> bool:
     """Whether the Service's class selects an NLB."""
     return service["spec"].get("loadBalancerClass") in NLB.classes
+
+
+def elastic_ips(service: Object) -> Iterator[str]:
+    """The elastic IPs that the Service of an NLB names, if the annotation is valid."""
+    with suppress(InvalidConfiguration):
+        zones = NLB.value(service["metadata"].get("annotations"), "zone_maps") if is_nlb(service) else None
+        words = (each.split(":") for each in (zones if isinstance(zones, tuple) else ()))
+        yield from (each[3].strip() for each in words if len(each) > 3 and each[3].strip())
 
 
 def by_pod(service: Object) -> bool:

@@ -25,6 +25,7 @@ from cloud_controller.cloud import (
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.config import Config
 from cloud_controller.clouds.alicloud.errors import error_code
+from cloud_controller.clouds.alicloud.names import ACK_TAG
 from cloud_controller.clouds.alicloud.provider_ids import is_left_alone, machine_id, provider_id
 from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import batches
@@ -38,8 +39,6 @@ EcsInstance = Mapping[str, Any]
 
 BATCH = 100
 """The most IDs in one call, and the largest page."""
-ACK_TAG = "ack.aliyun.com"
-"""The key of the tag that ACK gives the machines of a cluster; the value is the cluster's ID."""
 _NODE_POOL_TAG = "ack.alibabacloud.com/nodepool-id"
 
 _STATES = {

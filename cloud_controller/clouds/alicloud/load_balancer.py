@@ -7,14 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from cloud_controller.clouds.alicloud.build import KIND, AliCloudBuilder, BuildFacts, by_pod
+from cloud_controller.clouds.alicloud.build import KIND, AliCloudBuilder, BuildFacts, by_pod, elastic_ips
 from cloud_controller.clouds.alicloud.clb.load_balancer import ClassicLoadBalancers
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.config import Config
 from cloud_controller.clouds.alicloud.nlb.load_balancers import NetworkLoadBalancers
 from cloud_controller.clouds.alicloud.nlb.memory_text import from_bytes
+from cloud_controller.clouds.alicloud.tags import tags_of
 from cloud_controller.clouds.common.cache import Cache, Entries
-from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import Object, ObservedLoadBalancer
 from cloud_controller.load_balancers.operations import CreateLoadBalancer, Operation, OperationResult
@@ -24,7 +25,9 @@ _SIZE = 8
 _EMPTY = 100
 """At least the bytes of a part with nothing in it."""
 _LIFETIME = 600.0
-"""Seconds after which the VPC's CIDRs are read again."""
+"""Seconds after which the VPC's CIDRs and the tags of elastic IPs are read again."""
+_ADDRESSES = 50
+"""Elastic IPs of one call."""
 
 
 class Kind(Protocol):
@@ -49,6 +52,7 @@ class AliCloudLoadBalancers:
         self._config = config
         self._builder = AliCloudBuilder(config)
         self._ranges: Entries[tuple[str, ...]] = Entries(cache, _LIFETIME)
+        self._address_tags: Entries[Mapping[str, str]] = Entries(cache, _LIFETIME)
         # Each kind makes concurrent calls itself; on the same threads, reads would deadlock waiting for one another.
         self._both = ConcurrentCalls()
         calls = ConcurrentCalls()
@@ -67,12 +71,13 @@ class AliCloudLoadBalancers:
     # -------------------------------------------------------------------------------------------------------- reads
 
     def facts(self, services: Sequence[Object], *_: object) -> Fact[BuildFacts]:
-        """The cluster's VPC; its CIDRs if one of these Services has pods as backends."""
+        """The cluster's VPC; its CIDRs if one of these Services has pods as backends; tags of elastic IPs."""
 
         def read() -> BuildFacts:
             vpc = self._config.vpc_id
             ranges = self._ranges.fetch(vpc, self._read_ranges) if any(map(by_pod, services)) else ()
-            return BuildFacts(vpc, ranges)
+            addresses = {each for service in services for each in elastic_ips(service)}
+            return BuildFacts(vpc, ranges, self._address_tags.fetch_many(addresses, self._read_addresses, missing={}))
 
         return Fact.read(read)
 
@@ -95,6 +100,15 @@ class AliCloudLoadBalancers:
         secondary = (answer.get("SecondaryCidrBlocks") or {}).get("SecondaryCidrBlock") or []
         found = [answer.get("CidrBlock"), *secondary, answer.get("Ipv6CidrBlock")]
         return tuple(str(each) for each in found if each)
+
+    def _read_addresses(self, allocation_ids: list[str]) -> dict[str, Mapping[str, str]]:
+        found: dict[str, Mapping[str, str]] = {}
+        for batch in batches(allocation_ids, _ADDRESSES):
+            asked = {"AllocationId": ",".join(batch), "PageSize": _ADDRESSES}
+            answer = self._client.call("vpc", "DescribeEipAddresses", asked)
+            shown = (answer.get("EipAddresses") or {}).get("EipAddress") or []
+            found |= {each["AllocationId"]: tags_of((each.get("Tags") or {}).get("Tag") or []) for each in shown}
+        return found
 
     # ------------------------------------------------------------------------------------------------------- writes
 

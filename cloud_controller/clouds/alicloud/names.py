@@ -16,3 +16,6 @@ VERSIONS = {
     "quotas": "2020-05-10",
 }
 """The version of each product's API; `slb` is CLB's."""
+
+ACK_TAG = "ack.aliyun.com"
+"""The key of the tag that ACK gives the machines of a cluster; the value is the cluster's ID."""

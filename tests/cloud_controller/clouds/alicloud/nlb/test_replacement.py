@@ -117,3 +117,13 @@ def test_ipv6_addresses_open_unasked_and_do_not_close_without_an_acknowledgement
     (held,) = running.plan(address_changes=AddressChanges.ACKNOWLEDGE).held
     changed(cluster, {ANNOTATION: held.held or ""})
     assert ipv6() == "Intranet"
+
+
+@pytest.mark.parametrize("key", ["ack.aliyun.com", "kubernetes.io/cluster"])
+def test_an_elastic_ip_with_another_clusters_tag_is_refused_before_any_change(account: NlbAccount, key: str) -> None:
+    account.put(EIP, tags={key: "c-2"})
+
+    with pytest.raises(InvalidConfiguration, match="zone-maps: 'eip-1' has the tag of cluster c-2"):
+        served(account, account.cluster(), service(ZONES, loadBalancerClass=NLB))
+
+    assert not account.objects(BALANCER)
