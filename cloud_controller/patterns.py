@@ -15,8 +15,10 @@ import re2
 
 LONGEST = 255
 """Characters of a pattern that an author gives; the names that it is for are not longer."""
-_MEMORY = 1 << 16
-"""Bytes for such a pattern: some 2,700 instructions, each taken at most once for each character of a text."""
+_MEMORY = 1 << 20
+"""Bytes for a pattern, and for what RE2 remembers of its states."""
+_OF_AUTHOR = 1 << 16
+"""For an author's: some 2,700 instructions, each taken at most once for each character of a text."""
 _KEPT = 1024
 
 
@@ -26,7 +28,7 @@ class InvalidPattern(ValueError):
 
 def is_whole(pattern: str, text: str) -> bool:
     """Whether the whole text matches this pattern of ours, or of the administrator. Raises InvalidPattern."""
-    return _whole(pattern)(text.encode()) is not None
+    return _whole(pattern)(_bytes(text)) is not None
 
 
 def of_author(pattern: str, *, is_glob: bool) -> Callable[[str], bool]:
@@ -36,9 +38,9 @@ def of_author(pattern: str, *, is_glob: bool) -> Callable[[str], bool]:
     """
     if len(pattern) > LONGEST:
         raise InvalidPattern(f"it has {len(pattern):,} characters, of at most {LONGEST}")
-    compiled = _compiled(glob(pattern) if is_glob else pattern, _MEMORY)
+    compiled = _compiled(glob(pattern) if is_glob else pattern, _OF_AUTHOR)
     found = compiled.fullmatch if is_glob else compiled.search
-    return lambda text: found(text.encode()) is not None
+    return lambda text: found(_bytes(text)) is not None
 
 
 def glob(pattern: str) -> str:
@@ -58,15 +60,18 @@ def glob(pattern: str) -> str:
 
 @lru_cache(_KEPT)
 def _whole(pattern: str) -> Callable[[bytes], object]:
-    return _compiled(pattern).fullmatch
+    return _compiled(pattern, _MEMORY).fullmatch
 
 
-def _compiled(pattern: str, memory: int | None = None) -> re2._Regexp[bytes]:
+def _compiled(pattern: str, memory: int) -> re2._Regexp[bytes]:
     options = re2.Options()
-    options.log_errors = False
-    if memory:
-        options.max_mem = memory
+    options.max_mem, options.log_errors = memory, False
     try:
-        return re2.compile(pattern.encode(), options)
+        return re2.compile(_bytes(pattern), options)
     except re2.error as error:
         raise InvalidPattern(error.args[0].decode(errors="replace")) from None
+
+
+def _bytes(text: str) -> bytes:
+    # A text of a program may have half of a surrogate pair, which is no text of RE2.
+    return text.encode(errors="replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
@@ -58,6 +59,16 @@ def lines(work: Callable[[], object]) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+def peak(work: Callable[[], object]) -> int:
+    """The most bytes that a work holds at once."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def listed(word: str, count: int) -> str:
@@ -122,11 +133,12 @@ SERVICES: Mapping[str, tuple[int, Callable[[int], Asked]]] = {
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_twice_the_service_is_at_most_twice_the_work(name: str) -> None:
+def test_twice_the_service_is_at_most_twice_the_work_and_memory(name: str) -> None:
     most, sized = SERVICES[name]
     build(sized(most // 2))  # Compiles the catalogue's patterns.
 
     assert lines(lambda: build(sized(most))) < 2.3 * lines(lambda: build(sized(most // 2)))
+    assert peak(lambda: build(sized(most))) < 2.3 * peak(lambda: build(sized(most // 2)))
 
 
 @pytest.mark.parametrize("name", SERVICES)

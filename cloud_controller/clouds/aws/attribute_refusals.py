@@ -79,22 +79,19 @@ MOST_OF_A_FAMILY = 100
 """Annotations: more than any load balancer has listeners."""
 
 
-def _too_many(stem: str) -> Refusal:
-    prefix = _name(Term("''", lambda _: ""), stem)
+def _too_many(family: str, stem: str) -> Refusal:
+    prefix = literal(f"{field(stem).removeprefix('annotation ')}.")
     count = Term(
-        f"variables.given.filter(n, n.startsWith({prefix.cel})).size()",
-        lambda asked: len(asked.settings.members(_ARGUMENTS[stem])),
+        f"variables.given.filter(n, n.startsWith({prefix})).size()", lambda asked: len(asked.settings.members(family))
     )
     why = say("{} annotations are too many", count)
     return Refusal(say(f"{field(stem)}.…"), count.above(MOST_OF_A_FAMILY), why, f"at most {MOST_OF_A_FAMILY}")
 
 
-_ARGUMENTS = {
-    "target_group_attributes": "target_group_attributes_of_port",
-    "listener_attributes": "listener_attributes",
-}
-"""Of the families, by the name that they share."""
-TOO_MANY_ATTRIBUTES = tuple(map(_too_many, _ARGUMENTS))
+TOO_MANY_ATTRIBUTES = (
+    _too_many("target_group_attributes_of_port", "target_group_attributes"),
+    _too_many("listener_attributes", "listener_attributes"),
+)
 
 
 def _table(rules: Mapping[str, Rule]) -> Term:
