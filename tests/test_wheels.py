@@ -97,7 +97,8 @@ def test_a_cloud_whose_sdk_is_not_installed_is_refused_with_what_to_install(
     python = environment("cloud-controller")
     (tmp_path / "cloud.conf").write_text("[Global]\nKubernetesClusterID = c-1\n")
 
-    plan = [python.parent / "cloud-controller", "plan", "--cloud", "aws", "--cloud-config", tmp_path / "cloud.conf"]
+    command = str(python.parent / "cloud-controller")
+    plan = [command, "plan", "--cloud", "aws", "--cloud-config", str(tmp_path / "cloud.conf")]
     done = subprocess.run(plan, capture_output=True, text=True, timeout=280, check=False)
 
     assert done.stderr == "cloud-controller: cloud: aws needs boto3: pip install 'cloud-controller[aws]'\n"
@@ -107,7 +108,7 @@ def provided_by(module: str) -> set[str]:
     return {*map(canonicalize_name, packages_distributions().get(module, []))}
 
 
-def commands(python: Path, wheel: zipfile.ZipFile) -> list[list[str | Path]]:
+def commands(python: Path, wheel: zipfile.ZipFile) -> list[list[str]]:
     """Its console scripts, and the modules that `python -m` runs; a policy pack's is a server."""
     [points] = [name for name in wheel.namelist() if name.endswith(".dist-info/entry_points.txt")]
     parser = ConfigParser()
@@ -115,4 +116,4 @@ def commands(python: Path, wheel: zipfile.ZipFile) -> list[list[str | Path]]:
     scripts = parser["console_scripts"] if parser.has_section("console_scripts") else ()
     packages = [name.removesuffix("/__main__.py") for name in wheel.namelist() if name.endswith("/__main__.py")]
     modules = [each.replace("/", ".") for each in packages if "template" not in each and not each.endswith("/policy")]
-    return [*([python.parent / each] for each in scripts), *([python, "-m", each] for each in modules)]
+    return [*([str(python.parent / each)] for each in scripts), *([str(python), "-m", each] for each in modules)]
