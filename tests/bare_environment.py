@@ -19,7 +19,7 @@ BIN = Path(sys.executable).parent
 
 def make(folder: Path, wheels: Path, *wanted: str) -> Path:
     """The Python of a new environment with these requirements, which may be of `wheels`. Raises as `closure`."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=280)
     python = folder / "bin" / "python"
     [site] = folder.glob("lib/python*/site-packages")
     ours = _of_wheels(wheels)
@@ -37,7 +37,7 @@ def make(folder: Path, wheels: Path, *wanted: str) -> Path:
         "--python",
         python,
     ]
-    subprocess.run([*install, *(ours[name] for name in needed & ours.keys())], check=True, timeout=60)
+    subprocess.run([*install, *(ours[name] for name in needed & ours.keys())], check=True, timeout=280)
     return python
 
 

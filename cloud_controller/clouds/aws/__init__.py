@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import AWS_LBC_TYPES, CATALOGUE, CLASSES
 from cloud_controller.clouds.aws.config_refusals import of_config, served_classes
 from cloud_controller.clouds.aws.permissions import actions
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def _from_config(text: str) -> Aws:
-    from cloud_controller.clouds.aws.cloud import Aws
+    try:
+        from cloud_controller.clouds.aws.cloud import Aws
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("boto3", "botocore"):
+            raise
+        raise InvalidConfiguration("cloud", "aws needs boto3: pip install 'cloud-controller[aws]'") from error
     from cloud_controller.clouds.aws.config import parse
 
     return Aws(parse(text))
