@@ -287,7 +287,9 @@ def _opened(
     names = cli_options.chosen(options, _left_out(cloud))
     kube, settings, guard = _settings(options, names)
     machines = InstanceSnapshot(cloud.instances)
-    finders = {name: partial(find, name, kube, cloud, machines, settings) for name in names}
+    finders: dict[str, Callable[[], Found]] = {
+        name: partial(find, name, kube, cloud, machines, settings) for name in names
+    }
 
     def proves(found: Sequence[Evidence]) -> None:
         ranges = settings.service.pod_ranges

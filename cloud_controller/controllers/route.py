@@ -18,6 +18,7 @@ from cloud_controller.cloud import (
     AccessDenied,
     Cloud,
     CloudError,
+    Instance,
     InvalidConfiguration,
     QuotaExceeded,
     Route,
@@ -105,8 +106,9 @@ def observe_nodes(
     described = machines.describe_surely((node for node in nodes if view.pod_cidrs(node)), max_age)
     instances, errors = machines.exclusive(described, nodes)
     known = frozenset(instance.id for instance in instances.values() if instance is not None)
-    targets = {route.target_instance for route in table if route.owned is not False} - known
-    if not targets:
+    owned = [route for route in table if route.owned is not False]
+    targets = {route.target_instance for route in owned} - known
+    if not targets and not any(_contradicts(node, instances.get(name(node)), owned) for node in nodes):
         return RouteObservation(table, nodes, instances, errors, known, left=left)
     # Ownership of the other targets depends on all machines, including terminated ones. One whose Node has left was the
     # cluster's, even if it went before any list showed it.
@@ -291,6 +293,15 @@ class RouteController(LoopController):
                     _log.warning(
                         "route quota nearly used used=%d quota=%d", action.operation.used, action.operation.quota
                     )
+
+
+def _contradicts(node: Object, instance: Instance | None, routes: Iterable[Route]) -> bool:
+    """Whether the machine, which only the node's name tells, has a route of other pods: another cluster may have a
+    machine of this name."""
+    if instance is None or node["spec"].get("providerID"):
+        return False
+    pods = set(view.pod_cidrs(node))
+    return any(route.target_instance == instance.id and route.destination_cidr not in pods for route in routes)
 
 
 def _machines_of(observation: RouteObservation) -> dict[str, str]:

@@ -13,6 +13,7 @@ from cloud_controller.cloud import (
     AccessDenied,
     Cloud,
     CloudError,
+    ForeignCluster,
     Instance,
     InstanceRef,
     InstanceState,
@@ -22,7 +23,7 @@ from cloud_controller.cloud import (
     RouteFailure,
     Unavailable,
 )
-from cloud_controller.kube import LEASES, NODES, Object
+from cloud_controller.kube import LEASES, NAMESPACES, NODES, Object
 from cloud_controller.safeguard import confirm
 from components.cluster_plan import (
     Machine,
@@ -102,6 +103,8 @@ class FakeCloud:
     machines: dict[str, Instance] = field(default_factory=dict)
     routes: FakeRoutes = field(default_factory=FakeRoutes)
 
+    cluster_id = "c-1"
+
     @property
     def instances(self) -> FakeCloud:
         return self
@@ -126,6 +129,7 @@ def cluster(
     cloud: Any = FakeCloud({name: instance(name) for name in names}, routes or FakeRoutes())
     api = FakeKubernetes()
     api.put(NODES, *nodes)
+    api.put(NAMESPACES, {"metadata": {"name": "kube-system", "uid": "uid-here"}})
     arriving = iter(arrivals)
 
     def arrive(request: Request) -> None:
@@ -306,6 +310,15 @@ def test_an_update_waits_for_the_named_machines_of_an_existing_cluster_only() ->
     missing = Target(CIDR, (Machine("a", None), Machine("c", None)), BY_PULUMI, existing=True)
     with pytest.raises(NotConverged, match="node/c: initialise after registration"):
         converge(world, missing, deadline=0)
+
+
+def test_an_existing_clusters_kubeconfig_that_leads_to_other_machines_is_refused() -> None:
+    theirs = registered("theirs")
+    theirs["spec"]["providerID"] = provider_id("theirs")
+    world = cluster("a", nodes=[theirs])
+
+    with pytest.raises(ForeignCluster, match="1 machines of this cluster"):
+        observe_and_plan(world, Target(CIDR, (), BY_PULUMI, existing=True))
 
 
 def test_teardown_removes_owned_routes_of_the_cluster_and_nothing_else() -> None:

@@ -17,7 +17,6 @@ from cloud_controller.cloud_errors import InvalidConfiguration
 Statement = dict[str, Any]
 
 CONTROLLERS = ("node", "node-lifecycle", "route", "service")
-_MACHINES = ("node", "node-lifecycle", "route")
 _ROUTE = ("route",)
 _SERVICE = ("service",)
 _NOBODY = ()
@@ -70,7 +69,8 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         "ec2",
         ("DescribeAvailabilityZones", "DescribeInstanceTopology", "DescribeInstances"),
-        _MACHINES,
+        # Of every controller: machines tell whose account it is.
+        CONTROLLERS,
     ),
     # Fargate's nodes, and the security groups of pods.
     Right("ec2", ("DescribeNetworkInterfaces",), CONTROLLERS),

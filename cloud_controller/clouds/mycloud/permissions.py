@@ -10,8 +10,10 @@ from collections.abc import Collection, Mapping
 
 _TABLE = "/v1/route_tables/{table}/routes"
 _LB = "/v1/load_balancers"
-_ALL = ("GET /v1/clusters/ID",)
-_MACHINES = ("GET /v1/machines", "GET /v1/machines/ID")
+_LISTED = "GET /v1/machines"
+"""Tells every controller whose cluster this is."""
+_ALL = ("GET /v1/clusters/ID", _LISTED)
+_MACHINES = ("GET /v1/machines/ID",)
 _READS: Mapping[str, tuple[str, ...]] = {
     "node": _MACHINES,
     "node-lifecycle": _MACHINES,

@@ -68,7 +68,8 @@ class Anchor:
 
     def look(self, services: Iterable[Object]) -> None:
         """All load balancers have been read. Raises CloudError."""
-        self._doubts = self._lacks(services, self._cache.all())
+        unknown = [service for service in services if service["metadata"]["uid"] not in self._known]
+        self._doubts = self._lacks(unknown, self._cache.all())
         self._doubts = self._doubts and not self._anchored(afresh=True)
 
     def doubts(self, service: Object, observed: Sequence[ObservedLoadBalancer]) -> bool:
@@ -78,9 +79,10 @@ class Anchor:
             if any(lb.state not in _ENDING for lb in observed):
                 self._known.forget(uid)
             return False
-        if uid in self._known and not wants_load_balancer(service, self._rules, self._builder):
+        known = uid in self._known
+        if known and not wants_load_balancer(service, self._rules, self._builder):
             return False
-        if self._lacks([service], observed):
+        if not known and self._lacks([service], observed):
             self._doubts = not self._anchored(afresh=True)
         elif self._doubts:
             self._doubts = not self._anchored(afresh=False)

@@ -11,8 +11,8 @@ from cloud_controller.plan import Action, Plan, object_of
 
 _OTHERWISE = {
     # A new Service has another UID, and so gets another load balancer.
-    "service": "check first that cloud config and kubeconfig are of one cluster; if they are, create the Service again,"
-    " move its clients to the new address, and confirm then",
+    "service": "check first that cloud config and kubeconfig are of one cluster; if they are and the Service is gone,"
+    " create the Service again, move its clients to the new address, and confirm then",
     # A new claim has another UID, and so gets another volume.
     "volume": "leave it held: nothing deletes the volume meanwhile",
     "route": "correct the cloud config, if it names another cluster's machines, or let the Node with this pod CIDR"

@@ -178,7 +178,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Action], list[service
     )
     monkeypatch.setattr(service, "observe", lambda *_: nothing)
     monkeypatch.setattr(service, "evidence", lambda _: None)
-    monkeypatch.setattr(cli_options, "cluster_uid", lambda _: "uid-here")
+    monkeypatch.setattr(cli_options, "cluster_uid", lambda _: "")  # Without an identity, nothing is proved.
     monkeypatch.setattr(service, "plan", plan)
     return actions, given
 
@@ -344,7 +344,8 @@ def test_an_interrupted_plan_prints_one_line(
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_a_closed_output_pipe_prints_no_error(files: Path, output: str) -> None:
     arguments = command(files, "--controllers=service", f"--output={output}")
-    nothing = "cli.find = lambda *_: cli.Found(cli.Plan()); cli.cli_options.cluster_uid = lambda _: 'uid-here'"
+    # Without an identity, nothing is proved.
+    nothing = "cli.find = lambda *_: cli.Found(cli.Plan()); cli.cli_options.cluster_uid = lambda _: ''"
     program = (
         f"import sys; from cloud_controller.cli import commands as cli; {nothing}; sys.exit(cli.main({arguments!r}))"
     )

@@ -419,6 +419,27 @@ def test_a_list_serves_a_node_whose_provider_id_is_spelled_otherwise_once_it_was
     assert len(cloud.describes) == 1
 
 
+def test_an_anchor_is_looked_for_again_where_the_last_list_is_older_than_the_doubt(
+    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
+) -> None:
+    (one,) = fleet(cloud, 1)
+    assert snapshot.anchored([one])
+    clock.now += 1
+    doubted_at = clock.now
+    cloud.machines.clear()  # As with the credentials of another account.
+
+    assert snapshot.anchored([one])
+    assert not snapshot.anchored([one], after=doubted_at)
+    assert calls(cloud) == (2, 0)
+
+
+def test_nodes_without_a_provider_id_are_no_anchor_and_cost_no_call(
+    cloud: FakeCloud, snapshot: InstanceSnapshot
+) -> None:
+    assert not snapshot.anchored(fleet(cloud, 3, identified=False))
+    assert calls(cloud) == (0, 0)
+
+
 def test_each_successful_read_of_the_cloud_is_announced_and_no_failed_one(cloud: FakeCloud, clock: Clock) -> None:
     announced: list[int] = []
     snapshot = InstanceSnapshot(cloud, LIFETIME, clock=clock, read=lambda: announced.append(1))

@@ -26,6 +26,7 @@ from cloud_controller.controllers.route_plan import QuotaUse, SetNetworkAvailabl
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import Object
 from cloud_controller.plan import ActionKind, Plan
+from tests.cloud_controller.conftest import FakeCloud
 from tests.fake_kubernetes import FakeKubernetes
 
 CLUSTER = RouteOptions(("10.1.0.0/16",))
@@ -153,6 +154,16 @@ def test_a_route_that_nobody_can_need_is_removed_unasked(observation: RouteObser
     (action,) = plan(observation, CLUSTER)
 
     assert (action.kind, action.target, action.held) == (ActionKind.DELETE, "route/10.1.7.0/24", None)
+
+
+def test_a_machine_that_only_a_nodes_name_tells_keeps_its_other_routes(cloud: FakeCloud) -> None:
+    there = cloud.machine("a")
+    cloud.table += [Route("10.1.0.0/24", there.id, owned=None)]
+    table = observe_nodes([node("a", "10.1.7.0/24")], cloud, InstanceSnapshot(cloud))
+
+    (deletion,) = plan(table, CLUSTER).held
+
+    assert deletion.target == "route/10.1.0.0/24"
 
 
 def test_without_a_node_of_the_cluster_no_route_is_replaced_unasked() -> None:

@@ -15,6 +15,7 @@ from cloud_controller.cloud import (
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.common.cache import Cache
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from tests.cloud_controller.clouds.aws.scripted_aws import ec2_answer, ec2_error, scripted
 
 if TYPE_CHECKING:
@@ -301,3 +302,12 @@ def test_a_task_of_another_vpc_with_the_same_address_is_not_ours(account: AwsAcc
     (found,) = instances(account.api(), "vpc-0").describe([InstanceRef(name, f"aws:///eu-central-1a/{name}")]).values()
 
     assert found is None
+
+
+def test_a_task_is_a_machine_of_its_cluster_though_no_list_shows_it(account: AwsAccount) -> None:
+    (machine,) = account.launch()
+    name = f"fargate-ip-{machine['PrivateIpAddress'].replace('.', '-')}.eu-central-1.compute.internal"
+    task = {"metadata": {"name": name, "uid": "uid-1"}, "spec": {"providerID": f"aws:///eu-central-1a/{name}"}}
+
+    assert InstanceSnapshot(instances(account.api(), account.vpc_id)).anchored([task])
+    assert not InstanceSnapshot(instances(account.api(), "vpc-0")).anchored([task])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +68,11 @@ def last_line(daemon: Daemon) -> str:
     return daemon.log.splitlines()[-1]
 
 
+def tells_of_another_api_server(daemon: Daemon) -> bool:
+    line = last_line(daemon)
+    return "serve another API server" in line and "kubectl get namespace kube-system" in line
+
+
 def names(cluster: Cluster) -> set[str]:
     return {name(node) for node in cluster.kube.list(NODES).items}
 
@@ -85,7 +91,8 @@ def test_a_daemon_that_starts_beside_an_emptied_etcd_ends_and_deletes_nothing(
 
     with cluster.daemon() as daemon:
         assert daemon.ends_by_itself(SOON) == 1
-    assert f"--moved-from-cluster={uid}" in last_line(daemon)
+    assert tells_of_another_api_server(daemon)
+    assert uid not in last_line(daemon), "whoever pastes it takes over what may be alive"
     assert inventory(site) == before
 
 
@@ -132,7 +139,7 @@ def test_what_moved_here_on_purpose_gets_this_clusters_uid(cluster: Cluster) -> 
     cluster.mark("the-cluster-before")
     with cluster.daemon() as daemon:
         assert daemon.ends_by_itself(SOON) == 1
-    assert "--moved-from-cluster=the-cluster-before" in last_line(daemon)
+    assert tells_of_another_api_server(daemon)
 
     with cluster.daemon("--moved-from-cluster=the-cluster-before"):
         until(lambda: uids(cluster) == {cluster.uid}, "everything carries the UID of this cluster")
@@ -318,10 +325,48 @@ def test_one_clusters_cloud_config_with_anothers_kubeconfig_ends_the_start_and_d
 
     assert other.uid in last_line(daemon)
     if tagged:
-        assert f"{cluster.uid}" in last_line(daemon)
-        assert f"--moved-from-cluster={cluster.uid}" in last_line(daemon)
+        assert tells_of_another_api_server(daemon)
+        assert cluster.uid not in last_line(daemon)
     else:
         assert "2 load balancers" in last_line(daemon)
         assert "--moved-from-cluster=none" in last_line(daemon)
     assert inventory(site) == before
     assert names(other) == nodes
+
+
+def test_machines_alone_tell_that_the_kubeconfig_is_anothers(
+    cluster: Cluster, other_plane: ControlPlane, site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Cluster.create(other_plane, site, tmp_path / "b")
+    for each in (cluster, other):
+        each.add_node("worker-0")
+    other.add_service("web")
+    before = inventory(site)
+    options = [*cluster.options(of=other), "--controllers=service"]
+
+    with cluster.daemon("--leader-elect=false", "--controllers=service", of=other) as daemon:
+        assert daemon.ends_by_itself(SOON) == 1
+    assert "1 machines of this cluster" in last_line(daemon)
+    for command in (["plan"], ["apply", "--yes", "--leader-elect=false"]):
+        assert cli.main([*command, *options]) == 1
+        assert "1 machines of this cluster" in capsys.readouterr().err
+    assert inventory(site) == before
+    assert not other.kube.get(SERVICES, "web", SPACE)["metadata"].get("finalizers")
+
+
+def test_another_clusters_routes_are_held_though_the_option_that_takes_over_is_given(
+    cluster: Cluster, other_plane: ControlPlane, site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Cluster.create(other_plane, site, tmp_path / "b")
+    for each in (cluster, other):
+        each.populate()
+        each.serve()
+    capsys.readouterr()
+
+    options = [*cluster.options(of=other), f"--moved-from-cluster={cluster.uid}", "--output=json"]
+    assert cli.main(["plan", *options]) == 0
+
+    routes = [each for each in json.loads(capsys.readouterr().out)["route"] if each["target"].startswith("route/")]
+    ended = [each for each in routes if each["kind"] in ("delete", "replace")]
+    assert len(ended) == len(cluster.routes)
+    assert all(each.get("held") for each in ended)

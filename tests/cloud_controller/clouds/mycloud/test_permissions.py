@@ -101,12 +101,17 @@ def of_volumes(cloud: MyCloud) -> tuple[object, Calls]:
     }
 
 
+def lists_machines(cloud: MyCloud) -> tuple[object, Calls]:
+    part = cloud.instances
+    return part, {"list": part.list}
+
+
 PARTS: Mapping[str, tuple[Callable[[MyCloud], tuple[object, Calls]], ...]] = {
     "node": (of_instances,),
     "node-lifecycle": (of_instances,),
     "route": (of_instances, of_routes),
-    "service": (of_load_balancers,),
-    "volume": (of_volumes,),
+    "service": (of_load_balancers, lists_machines),
+    "volume": (of_volumes, lists_machines),
 }
 
 

@@ -12,7 +12,7 @@ from cloud_controller.clouds.alicloud.nlb.load_balancers import NetworkLoadBalan
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.diff import diff
-from cloud_controller.load_balancers.model import Built, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancers.model import CLUSTER_TAG, Built, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import OperationResult
 from local.alicloud import machines
 from local.alicloud.account import REGION
@@ -49,7 +49,7 @@ class NlbAccount(Account):
             machines.add_bandwidth_package(account, "cbwp-2")
             machines.add_eip(account, "eip-1")
             for number in (1, 2, 3):
-                machines.add_instance(account, self.vswitch, id=f"i-n{number}")
+                machines.add_instance(account, self.vswitch, id=f"i-n{number}", tags={CLUSTER_TAG: "c-1"})
 
     def sleep(self, seconds: float) -> None:
         self.passed += seconds
