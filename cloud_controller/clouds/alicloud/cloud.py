@@ -12,9 +12,9 @@ from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.config import Config
 from cloud_controller.clouds.alicloud.credentials import of_config
 from cloud_controller.clouds.alicloud.endpoints import endpoint
-from cloud_controller.clouds.alicloud.instances import ACK_TAG, EcsInstances
+from cloud_controller.clouds.alicloud.instances import EcsInstances
 from cloud_controller.clouds.alicloud.load_balancer import AliCloudLoadBalancers
-from cloud_controller.clouds.alicloud.names import PROVIDER_NAME
+from cloud_controller.clouds.alicloud.names import ACK_TAG, PROVIDER_NAME
 from cloud_controller.clouds.alicloud.quotas import quotas
 from cloud_controller.clouds.alicloud.routes import VpcRoutes
 from cloud_controller.clouds.alicloud.tags import tags_of

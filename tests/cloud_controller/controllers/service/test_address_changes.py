@@ -159,6 +159,6 @@ def test_a_class_that_nobody_serves_is_a_finding_of_every_plan(
     service["status"] = {"loadBalancer": {"ingress": address}}
     rules = replace(RULES, classes=frozenset({"example.com/ours"}))
 
-    plan = plan_all([service], [], [], {}, BUILDER, Fact(), rules)
+    plan = plan_all([service], [], [], {}, BUILDER, Fact(), rules, anchored=True)
 
     assert [each.target for each in plan if each.attention is Attention.NOT_SERVED] == ["service/default/web"] * found

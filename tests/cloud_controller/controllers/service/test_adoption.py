@@ -189,17 +189,17 @@ def test_beside_the_controller_that_made_it_it_is_never_touched() -> None:
 
     assert operations(web(deleted=True), foreign(), rules=rules) == []
     assert operations(web(), foreign(), rules=rules) == []
-    assert list(plan_all([web()], [foreign()], [], {}, Builder(), None, rules)) == []
+    assert list(plan_all([web()], [foreign()], [], {}, Builder(), None, rules, anchored=True)) == []
 
 
 def test_the_plan_of_all_finds_it_by_its_name() -> None:
-    line, *_ = plan_all([web()], [foreign()], [], {}, Builder(), None, RULES)
+    line, *_ = plan_all([web()], [foreign()], [], {}, Builder(), None, RULES, anchored=True)
 
     assert line.operation == AdoptLoadBalancer("lb-0", OWNER.tags)
 
 
 def test_one_whose_service_does_not_exist_is_reported_and_stays() -> None:
-    (line,) = plan_all([], [foreign()], [], {}, Builder(), None, RULES)
+    (line,) = plan_all([], [foreign()], [], {}, Builder(), None, RULES, anchored=True)
 
     assert line.kind is ActionKind.IGNORE
     assert str(line) == (
@@ -209,4 +209,7 @@ def test_one_whose_service_does_not_exist_is_reported_and_stays() -> None:
 
 
 def test_one_of_another_cluster_is_not_even_reported() -> None:
-    assert list(plan_all([], [foreign(refusal="it is another cluster's")], [], {}, Builder(), None, RULES)) == []
+    assert (
+        list(plan_all([], [foreign(refusal="it is another cluster's")], [], {}, Builder(), None, RULES, anchored=True))
+        == []
+    )

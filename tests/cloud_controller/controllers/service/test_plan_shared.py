@@ -198,7 +198,7 @@ def test_a_deleted_service_leaves_the_load_balancer_as_it_found_it() -> None:
 def test_of_two_that_want_one_port_the_older_has_it_and_the_other_is_told() -> None:
     services = [web("young", 80, 81, created="2", id=SHARED), web("old", 80, created="1", id=SHARED)]
 
-    plan = plan_all(services, [nobodys()], [], {}, BUILDER, Fact(), RULES)
+    plan = plan_all(services, [nobodys()], [], {}, BUILDER, Fact(), RULES, anchored=True)
 
     made = {action.target for action in plan if action.kind is ActionKind.CREATE}
     assert {target.split("/")[2] for target in made} == {"old"}
@@ -226,7 +226,7 @@ def settled_for(name: str, port: int, lb: ObservedLoadBalancer) -> ObservedLoadB
 def test_the_removal_of_parts_of_a_service_that_vanished_is_held_and_those_of_others_stay() -> None:
     lb = settled_for("dns", 53, settled_for("gone", 80, nobodys()))
 
-    plan = plan_all([web("dns", 53, id=SHARED)], [lb], [], {}, BUILDER, Fact(), RULES)
+    plan = plan_all([web("dns", 53, id=SHARED)], [lb], [], {}, BUILDER, Fact(), RULES, anchored=True)
 
     removed = [action for action in plan if action.kind is ActionKind.DELETE]
     assert {action.target.split("/")[2] for action in removed} == {"gone"}
@@ -249,7 +249,7 @@ def test_parts_of_other_clusters_are_nobodys_business_here() -> None:
         ),
     )
 
-    assert len(plan_all([], [foreign], [], {}, BUILDER, Fact(), RULES)) == 0
+    assert len(plan_all([], [foreign], [], {}, BUILDER, Fact(), RULES, anchored=True)) == 0
 
 
 # ----------------------------------------------------------------------------- on the load balancer of another Service
@@ -326,7 +326,7 @@ def test_the_last_service_that_leaves_takes_it_along() -> None:
     empty = deleted(web("guest", 81, id=OWN, deleted=True), left)
     assert empty is not None
 
-    plan = plan_all([], [empty], [], {}, BUILDER, Fact(), RULES)
+    plan = plan_all([], [empty], [], {}, BUILDER, Fact(), RULES, anchored=True)
 
     assert [type(action.operation) for action in plan.changes] == [DeleteLoadBalancer]
 
@@ -343,7 +343,7 @@ def test_nothing_is_left_where_owner_and_user_were_both_deleted() -> None:
 
 
 def test_what_owner_and_user_have_is_held_where_neither_deletion_was_seen() -> None:
-    plan = plan_all([], [owned_and_shared()], [], {}, BUILDER, Fact(), RULES)
+    plan = plan_all([], [owned_and_shared()], [], {}, BUILDER, Fact(), RULES, anchored=True)
 
     assert not plan.changes
     assert {action.target.split("/")[2] for action in plan.held} == {"web", "guest"}
@@ -352,7 +352,7 @@ def test_what_owner_and_user_have_is_held_where_neither_deletion_was_seen() -> N
 def test_an_owner_that_is_gone_without_its_finalizer_leaves_it_to_those_who_use_it() -> None:
     lb = owned_and_shared()
 
-    plan = plan_all([web("guest", 81, id=OWN)], [lb], [], {}, BUILDER, Fact(), RULES)
+    plan = plan_all([web("guest", 81, id=OWN)], [lb], [], {}, BUILDER, Fact(), RULES, anchored=True)
 
     assert not [action for action in plan.changes if isinstance(action.operation, DeleteLoadBalancer)]
 
@@ -414,6 +414,6 @@ def test_whoever_goes_first_the_others_keep_their_ports_and_nothing_is_left(orde
         lb = left
         assert set(ports(lb)) == set(ports_of.values())
 
-    assert [type(a.operation) for a in plan_all([], [lb], [], {}, BUILDER, Fact(), RULES).changes] == [
+    assert [type(a.operation) for a in plan_all([], [lb], [], {}, BUILDER, Fact(), RULES, anchored=True).changes] == [
         DeleteLoadBalancer
     ]
