@@ -288,7 +288,7 @@ class World(RuleBasedStateMachine):
     def _check_nodes(self) -> None:
         routes = dict(self.foreign)
         for name, node in self.nodes.items():
-            if name not in self.machines and not node["spec"].get("providerID"):
+            if name in self._in_doubt():
                 # It has no address: a machine without a node, which may be called otherwise, may be its own.
                 assert self.machines.keys() - self.nodes.keys(), f"node {name} has no machine any more"
                 continue
@@ -316,10 +316,19 @@ class World(RuleBasedStateMachine):
     def _check_that_nothing_is_left_to_do(self) -> None:
         before = (self.site.writes(), self.api.writes)
         for which in range(3):
-            assert self._work(which, everything=True)
+            # The node controller looks again for the machine of a node that is left in doubt.
+            assert self._work(which, everything=True) or (which == 0 and self._in_doubt())
         assert (self.site.writes(), self.api.writes) == before
 
     # -------------------------------------------------------------------------------------------------------- helpers
+
+    def _in_doubt(self) -> set[str]:
+        """The nodes that were never initialised and whose names no machine has."""
+        return {
+            name
+            for name, node in self.nodes.items()
+            if name not in self.machines and not node["spec"].get("providerID")
+        }
 
     @property
     def nodes(self) -> dict[str, Object]:
