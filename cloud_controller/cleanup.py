@@ -21,7 +21,13 @@ from cloud_controller.controllers.volume.operations import DetachVolume, Discard
 from cloud_controller.converge import Refused
 from cloud_controller.kube import ApiError, Kube, KubeApi, NotFoundError
 from cloud_controller.load_balancers.catalogue import Catalogue
-from cloud_controller.load_balancers.model import CLUSTER_UID_TAG, LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancers.model import (
+    CLUSTER_TAG,
+    CLUSTER_UID_TAG,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Owner,
+)
 from cloud_controller.load_balancers.operations import LoadBalancers
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.planning import Found
@@ -48,7 +54,7 @@ class Stake:
     """What of the cluster would be deleted: how many of each kind.
 
     `shared`: load balancers of which only its parts go. `uids`: the Kubernetes clusters that tags name; "" for an
-    object that names none.
+    object that names none. `neighbours`: those that tags of other cluster ids name.
     """
 
     load_balancers: int = 0
@@ -56,6 +62,7 @@ class Stake:
     volumes: int = 0
     routes: int = 0
     uids: Collection[str] = frozenset()
+    neighbours: Collection[str] = frozenset()
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -82,11 +89,18 @@ def at_stake(cloud: Cloud, routes: route.RouteOptions | None) -> Stake:
     observed = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
     ours = [lb for lb in observed if any(owner.cluster_id == cloud.cluster_id for owner in lb.owners)]
     whole = [lb for lb in ours if all(owner.cluster_id == cloud.cluster_id for owner in lb.owners) and lb.owner]
-    volumes = [each for each in cloud.volumes.list() if each.belongs_to(cloud.cluster_id)] if cloud.volumes else []
+    every = cloud.volumes.list() if cloud.volumes else ()
+    volumes = [each for each in every if each.belongs_to(cloud.cluster_id)]
     teardown = _routes(cloud, routes).plan.changes if cloud.routes is not None and routes is not None else ()
     tags = [*(tags for lb in ours for tags in own_tags(lb.model, cloud.cluster_id)), *(each.tags for each in volumes)]
     uids = frozenset(each.get(CLUSTER_UID_TAG, "") for each in tags)
-    return Stake(len(whole), len(ours) - len(whole), len(volumes), len(teardown), uids)
+    all_tags = (
+        *(each for lb in observed for each in (lb.model.tags, *lb.model.part_tags)),
+        *(one.tags for one in every),
+    )
+    others = (each for each in all_tags if each.get(CLUSTER_TAG, cloud.cluster_id) != cloud.cluster_id)
+    neighbours = frozenset(uid for each in others if (uid := each.get(CLUSTER_UID_TAG)))
+    return Stake(len(whole), len(ours) - len(whole), len(volumes), len(teardown), uids, neighbours)
 
 
 def require_dead(cloud: Cloud) -> bool:
@@ -108,12 +122,10 @@ def require_dead(cloud: Cloud) -> bool:
     return has_cluster is False
 
 
-def other_ids(cloud: Cloud) -> str | None:
-    """The cluster ids that the account's tags name, in words; None if the cloud config's is among them."""
-    if not isinstance(cloud, TellsClusters):
-        return f"{cloud.provider_name} does not list them"
-    ids = cloud.cluster_ids()
-    return None if cloud.cluster_id in ids else ", ".join(sorted(ids)) or "none"
+def other_ids(cloud: Cloud) -> Sequence[str] | None:
+    """The cluster ids that tags in the account name, as far as the cloud tells; None if the cloud config's is one."""
+    ids = cloud.cluster_ids() if isinstance(cloud, TellsClusters) else ()
+    return None if cloud.cluster_id in ids else sorted(ids)
 
 
 def evidence(cloud: Cloud, stake: Stake, kube: KubeApi | None, *, answered: bool, said: bool) -> str:
@@ -149,6 +161,8 @@ def _another_cluster(cloud: Cloud, stake: Stake, kube: KubeApi) -> str:
         raise _Unknown(f"the API server does not tell which cluster it is ({error})") from error
     if uid in stake.uids:
         raise Refused(_lives(cloud, f"its API server answers (UID {uid}, which the tags name)"))
+    if uid in stake.neighbours:
+        raise _Unknown(f"the kubeconfig is for another cluster of this account (UID {uid}), which proves nothing")
     if "" in stake.uids or not stake.uids:
         raise _Unknown(f"another cluster may answer (UID {uid}), but not all that is at stake is tagged with a UID")
     return f"another cluster answers in its place: UID {uid} instead of {', '.join(sorted(stake.uids))}"

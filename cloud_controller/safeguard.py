@@ -88,7 +88,8 @@ def confirm(kube: KubeApi, namespace: str, lease: str, digests: Collection[str])
             raise InvalidConfiguration(
                 "DIGEST",
                 f"no controller that leads by Lease {namespace}/{lease} holds {', '.join(unknown)}; nothing was "
-                "confirmed. A daemon, `apply` or an update by Pulumi records there what it holds, `plan` does not",
+                "confirmed. A daemon records there within seconds what it holds, `apply` and an update by Pulumi at "
+                "once, and `plan` does not",
                 "; ".join([*known[:_LISTED], *more]) or "none, because nothing is held",
             )
         return {**present, **{ANNOTATION + each: now for each in digests}}

@@ -151,7 +151,10 @@ def cleanup(options: argparse.Namespace) -> int:
     routes = RouteOptions(ranges) if ranges else None
     stake = gone.at_stake(cloud, routes)
     if not stake and (found := gone.other_ids(cloud)) is not None:
-        _print_error(f"nothing in the cloud carries cluster id {cloud.cluster_id}; ids that were found: {found}")
+        if options.output == "json":
+            _print_json({"at_stake": stake.counts, "found_ids": found})
+        listed = ", ".join(found) or "none"
+        _print_error(f"nothing in the cloud carries cluster id {cloud.cluster_id}; ids that were found: {listed}")
         return 2
     shown = None
     if stake:

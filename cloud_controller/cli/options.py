@@ -187,7 +187,8 @@ def add_cleanup(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kubeconfig",
         metavar="FILE",
-        help="kubeconfig of the cluster's former API server: if another cluster answers there, this one is gone",
+        help="kubeconfig of the cluster's former API server: if another cluster answers there, this one is gone. "
+        "DANGER: a kubeconfig of any other cluster shows the same",
     )
     parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current-context)")
     parser.add_argument(

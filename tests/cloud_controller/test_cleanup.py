@@ -55,6 +55,13 @@ def test_another_cluster_that_answers_in_its_place_is_evidence() -> None:
     assert shown == "another cluster answers in its place: UID uid-2 instead of uid-1"
 
 
+def test_a_neighbour_that_answers_is_no_evidence() -> None:
+    stake = Stake(1, uids=frozenset({"uid-1"}), neighbours=frozenset({"uid-2"}))
+
+    with pytest.raises(Refused, match=r"another cluster of this account \(UID uid-2\).*--cluster-is-gone"):
+        evidence(CLOUD, stake, api_server("uid-2"), answered=False, said=False)
+
+
 def test_a_cluster_that_answers_lives_whatever_else_is_said() -> None:
     for uids in ({"uid-1"}, {"uid-1", "uid-2", ""}):
         stake = Stake(1, uids=frozenset(uids))
@@ -107,6 +114,8 @@ def test_what_is_at_stake_is_counted_without_what_is_of_others() -> None:
     of = SimpleNamespace(read=lambda: balancers), SimpleNamespace(list=lambda: volumes)
     cloud: Any = SimpleNamespace(cluster_id="c-1", load_balancers=of[0], volumes=of[1], routes=None)
 
-    assert at_stake(cloud, None) == Stake(1, 2, 1, 0, frozenset({"uid-1", ""}))
+    assert at_stake(cloud, None) == Stake(
+        1, 2, 1, 0, frozenset({"uid-1", ""}), neighbours=frozenset({"uid-1", "uid-2"})
+    )
     cloud.load_balancers.read = cloud.volumes.list = list
     assert not at_stake(cloud, None)
