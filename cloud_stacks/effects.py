@@ -67,7 +67,7 @@ def effects_of(resource: Resource, catalogue: Catalogue | None = None) -> list[E
 def _of_update(resource: Resource, catalogue: Catalogue | None) -> list[Effect]:
     """What happens to the load balancer."""
     if catalogue is None:
-        return [_unjudged(resource)]
+        return [_unjudged(resource)] if _annotations(resource.before) or _annotations(resource.after) else []
     others = [each.catalogue for each in clouds.descriptors() if each.name != catalogue.cloud]
     before, after = _annotations(resource.before), _annotations(resource.after)
     load_balancer_class = dig(resource.after, "spec", "loadBalancerClass")
@@ -113,8 +113,8 @@ def _refusals(resource: Resource, catalogue: Catalogue | None) -> list[Effect]:
 
 def _unjudged(resource: Resource) -> Effect:
     of_class = dig(resource.after, "spec", "loadBalancerClass")
-    which = f"of class {of_class}" if of_class else "without a class"
-    return Effect(Kind.UNJUDGED, f"no CCM, LoadBalancerService or annotation shows which cloud serves it, {which}")
+    which = f"class {of_class}" if of_class else "no class"
+    return Effect(Kind.UNJUDGED, f"it is not certain which cloud serves it, or no controller here does ({which})")
 
 
 def _is_balanced(inputs: Mapping[str, Json]) -> bool | None:

@@ -1,7 +1,7 @@
 """Which cloud makes the load balancer of a Service, and which controllers of the stack would.
 
 Evidence, in this order: the cloud controller managers of the Service's cluster, its class, the stack's managed
-clusters, the packages of the stack's resources, its annotations. What is unknown is no evidence. Where one piece
+clusters, its annotations, the packages of the stack's resources. What is unknown is no evidence. Where one piece
 leaves several clouds, the next one narrows them: the first of several is never taken.
 """
 
@@ -64,8 +64,8 @@ class Serving:
             {server.cloud for server in self.servers if server.cluster == here},
             {name for name in CLOUDS if of_class in _classes(name)},
             {server.cloud for server in self.servers if server.cluster is None},
-            self._packages,
             _by_annotations(service),
+            self._packages,
         ):
             possible = (possible & found if possible else found) or possible
             if len(possible) == 1:

@@ -59,6 +59,7 @@ AWS, CLB, DLB = "aws-load-balancer-internal", "alibaba-cloud-loadbalancer-id", "
         pytest.param([service("alibabacloud.com/nlb")], "alicloud", id="class served by default"),
         pytest.param([service(NLB, AWS)], "aws", id="annotation, a class of two clouds"),
         pytest.param([service(None, CLB)], "alicloud", id="annotation, no class"),
+        pytest.param([made("aws:s3/bucketV2:BucketV2", {}, "b"), service(NLB, CLB)], "alicloud", id="another's bucket"),
         pytest.param([service(NLB)], None, id="a class of two clouds alone"),
         pytest.param([service(NLB, AWS, CLB)], None, id="annotations of two clouds"),
         pytest.param([service(NLB, DLB)], None, id="annotation of neither cloud of the class"),
