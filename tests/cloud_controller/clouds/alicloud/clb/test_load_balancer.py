@@ -21,6 +21,7 @@ from local.standin.faults import Fault
 from local.standin.refusals import Refusal as StandInRefusal
 from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
 from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
+from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, left_out, port, served
 from tests.cloud_controller.load_balancing import service as _service
 
@@ -729,6 +730,11 @@ def set_status(account: Balancing, machine: str, status: str) -> None:
         world.fill(machines.INSTANCE, machine, status=status)
 
 
+def make_ready(cluster: Cluster, name: str) -> None:
+    node = cluster.objects["nodes"][name]
+    node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+
+
 def backends(account: Balancing) -> dict[str, set[str]]:
     return {each["name"]: {server["ServerId"] for server in each["backends"]} for each in account.objects(GROUP)}
 
@@ -762,7 +768,52 @@ def test_nor_does_it_keep_out_a_new_port_or_the_nodes_that_come_with_it(account:
     assert {each["port"] for each in account.objects(LISTENER)} == {80, 443}
 
 
-def test_a_stopped_machine_joins_once_its_node_is_ready_again(account: Balancing) -> None:
+def test_it_is_told_once_although_each_refusal_has_another_request(account: Balancing) -> None:
+    cluster = account.cluster()
+    account.release(account.add_node(cluster, "dead"))
+    make_ready(cluster, "dead")
+    running = served(account, cluster, service())
+    events = [*cluster.events]
+    account.calls()
+
+    running.resync()
+    running.settle()
+
+    assert calls(account).count("AddVServerGroupBackendServers") == 1
+    assert cluster.events == events
+
+
+def test_the_last_members_stay_where_every_successor_is_refused(account: Balancing) -> None:
+    cluster = account.cluster(1)
+    running = served(account, cluster, service())
+    before = backends(account)
+    del cluster.objects["nodes"]["n1"]
+    account.release(account.add_node(cluster, "dead"))
+    running.take_nodes()
+    running.settle()
+    account.calls()
+
+    running.settle()
+
+    assert backends(account) == before
+    assert calls(account) == []
+    assert len(left_out(cluster)) == 1
+
+
+def test_members_of_a_node_that_is_not_ready_are_not_sent_again_at_a_full_read(account: Balancing) -> None:
+    cluster = account.cluster()
+    account.release(account.add_node(cluster, "dead"))
+    running = served(account, cluster, service())
+    account.calls()
+
+    running.resync()
+    running.settle()
+
+    assert "AddVServerGroupBackendServers" not in calls(account)
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["ready", "ready with another address"])
+def test_a_stopped_machine_joins_once_its_node_is_ready_again(account: Balancing, moved: bool) -> None:
     cluster = account.cluster()
     stopped = account.add_node(cluster, "stopped")
     set_status(account, stopped, "Stopped")
@@ -775,6 +826,8 @@ def test_a_stopped_machine_joins_once_its_node_is_ready_again(account: Balancing
     set_status(account, stopped, "Running")
     node = cluster.objects["nodes"]["stopped"]
     ready = {**node, "status": {**node["status"], "conditions": [{"type": "Ready", "status": "True"}]}}
+    if moved:
+        ready["status"]["addresses"] = [*node["status"]["addresses"], {"type": "Hostname", "address": "stopped"}]
     running.controller._node_changed(EventType.MODIFIED, node, ready)
     running.settle()
 
