@@ -1,6 +1,6 @@
 """Remembers what a cloud left out of changes, so that no reconcile sends it again before that may help.
 
-The observed load balancer lacks it, so every plan has it. It is sent again after a full read, once its node becomes
+The observed load balancer lacks it, so every plan has it. It is sent again after a full read if its node is ready, once its node becomes
 ready, or once it changes.
 """
 

@@ -21,7 +21,6 @@ from local.standin.faults import Fault
 from local.standin.refusals import Refusal as StandInRefusal
 from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
 from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
-from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, left_out, port, served
 from tests.cloud_controller.load_balancing import service as _service
 
@@ -730,11 +729,6 @@ def set_status(account: Balancing, machine: str, status: str) -> None:
         world.fill(machines.INSTANCE, machine, status=status)
 
 
-def make_ready(cluster: Cluster, name: str) -> None:
-    node = cluster.objects["nodes"][name]
-    node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
-
-
 def backends(account: Balancing) -> dict[str, set[str]]:
     return {each["name"]: {server["ServerId"] for server in each["backends"]} for each in account.objects(GROUP)}
 
@@ -771,7 +765,7 @@ def test_nor_does_it_keep_out_a_new_port_or_the_nodes_that_come_with_it(account:
 def test_it_is_told_once_although_each_refusal_has_another_request(account: Balancing) -> None:
     cluster = account.cluster()
     account.release(account.add_node(cluster, "dead"))
-    make_ready(cluster, "dead")
+    cluster.make_ready("dead")
     running = served(account, cluster, service())
     events = [*cluster.events]
     account.calls()

@@ -251,7 +251,7 @@ def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(ac
     running.settle()
     assert not account.counts()
 
-    cluster.objects["nodes"]["dead"]["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    cluster.make_ready("dead")
     running.resync()
     running.settle()
     assert account.counts()["AddServersToServerGroup"] == 1
