@@ -1,7 +1,7 @@
 """Remembers what a cloud left out of changes, so that no reconcile sends it again before that may help.
 
-The observed load balancer lacks it, so every plan has it. It is sent again after a full read if its node is ready, once its node becomes
-ready, or once it changes.
+The observed load balancer lacks it, so every plan has it. It is sent again after a full read (a node's member only if
+the node is ready then), once its node becomes ready, or once it changes.
 """
 
 from __future__ import annotations
@@ -131,7 +131,9 @@ class LeftOutParts:
             for member, each in known.members.items():
                 _, _, address, _, instance = member
                 name = f"node {nodes[instance]} ({instance})" if instance in nodes else address
-                reasons.setdefault(f"a new weight of {name}" if member in present else name, each.why)
+                reasons.setdefault(
+                    f"a new weight of {name}, which keeps its weight" if member in present else name, each.why
+                )
             told = [f"{name}: {reasons[name]}" for name in sorted(reasons)]
             some = [listed(told, separator="; ")] if told else []
             return "; ".join([*some, *(each.why for each in known.settings.values())]) or None

@@ -132,7 +132,7 @@ def test_a_member_whose_new_weight_is_refused_is_in_and_a_successor() -> None:
     (rest,) = parts.without(WEB, plan(remove), [observed(DEAD, FINE)])
 
     assert rest.operation == remove
-    assert parts.told(WEB, {}, [observed(DEAD)]) == "a new weight of 10.0.0.1: gone"
+    assert parts.told(WEB, {}, [observed(DEAD)]) == "a new weight of 10.0.0.1, which keeps its weight: gone"
 
 
 def test_at_a_full_read_members_of_nodes_that_are_not_ready_are_not_sent() -> None:
