@@ -859,3 +859,20 @@ def test_a_backend_whose_machine_is_gone_keeps_no_other_from_leaving(account: Ba
     running.settle()
 
     assert {len(each) for each in backends(account).values()} == {2}
+
+
+def test_a_backend_whose_removal_was_refused_is_sent_when_its_node_comes_back(account: Balancing) -> None:
+    cluster = account.cluster()
+    running = served(account, cluster, service())
+    node = cluster.objects["nodes"].pop("n1")
+    refused = StandInRefusal(400, "ObtainIpFail", "some of the backend servers do not exist or are not running.")
+    account.standin.faults.add(Fault("slb.RemoveVServerGroupBackendServers", error=refused, count=1))
+    running.take_nodes()
+    running.settle()
+    account.calls()
+
+    cluster.objects["nodes"]["n1"] = node
+    running.take_nodes()
+    running.settle()
+
+    assert "AddVServerGroupBackendServers" in calls(account)
