@@ -56,7 +56,14 @@ class Unavailable(CloudError):
 
 
 class Postponed(CloudError):
-    """The change, or the rest of it, has to wait; the next plan includes it."""
+    """The change, or the rest of it, has to wait; the next plan includes it.
+
+    `members`: why each of these was refused meanwhile, as in `LeftOut`; the others wait.
+    """
+
+    def __init__(self, message: str, members: Mapping[tuple[str, int], str] | None = None) -> None:
+        super().__init__(message)
+        self.members = members or {}
 
 
 class AccessDenied(CloudError):

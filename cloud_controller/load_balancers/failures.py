@@ -30,11 +30,17 @@ class Failures:
         self._failed: list[object] = []
         self._ended = False
         self._listener_waits = False
+        self._without_successors: set[tuple[str, str]] = set()
+        """The pools whose additions the cloud has refused whole."""
 
     def record(self, operation: object, error: Exception | None) -> None:
         """Record the outcome of an operation. What only has to wait, or was made but for a part, has not failed."""
         if isinstance(error, Postponed):
             self._listener_waits = self._listener_waits or isinstance(operation, PutListener)
+        if isinstance(operation, AddMembers) and isinstance(error, LeftOut):
+            done = OperationResult(operation, error).done
+            if isinstance(done, AddMembers) and not done.members:
+                self._without_successors.add((operation.id, operation.pool))
         if error is None or isinstance(error, Postponed | LeftOut):
             return
         self._failed.append(operation)
@@ -44,6 +50,8 @@ class Failures:
     def permit(self, operation: object) -> bool:
         """Whether the operation may be attempted now."""
         if self._listener_waits and isinstance(operation, PutPool | DeletePool):
+            return False
+        if isinstance(operation, RemoveMembers) and (operation.id, operation.pool) in self._without_successors:
             return False
         if not self._failed:
             return True

@@ -106,6 +106,9 @@ class Cluster:
             "status": {"addresses": [{"type": "InternalIP", "address": address}]},
         }
 
+    def make_ready(self, node: str) -> None:
+        self.objects["nodes"][node]["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+
     def address(self, node: str) -> str:
         return str(self.objects["nodes"][node]["status"]["addresses"][0]["address"])
 

@@ -301,7 +301,11 @@ class ClassicLoadBalancers:
             self._call("RegisterInstancesWithLoadBalancer", name, Instances=instances)
 
         return send_fit(
-            members, send, lambda error: error_code(error) == "InvalidInstance", lambda member: (member.instance_id,)
+            [members],
+            send,
+            lambda error: error_code(error) == "InvalidInstance",
+            lambda member: (member.instance_id,),
+            lambda member: member,
         )
 
     def _deregister(self, name: str, instance_ids: Collection[str]) -> None:

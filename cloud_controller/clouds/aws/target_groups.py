@@ -150,7 +150,7 @@ class TargetGroups:
         def send(members: Sequence[Member]) -> None:
             self._api.call("elbv2", "RegisterTargets", TargetGroupArn=arn, Targets=self._targets(members))
 
-        return send_fit(members, send, refuses, _names)
+        return send_fit([members], send, refuses, _names, lambda member: member)
 
     def _deregister(self, arn: str, members: Sequence[Member]) -> dict[Member, CloudError]:
         try:

@@ -6,45 +6,69 @@ A Node may outlive its machine, and an EndpointSlice its pod. One such member mu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
-from cloud_controller.cloud_errors import CloudError, InvalidConfiguration, LeftOut
+from cloud_controller.cloud_errors import CloudError, InvalidConfiguration, LeftOut, Postponed
+from cloud_controller.listed import listed
 from cloud_controller.load_balancers.backends import Member
 
 T = TypeVar("T")
 
+_REQUEST_ID = re.compile(r" \(request [^()]+\)")
 _WORD = re.compile(r"[0-9A-Za-z:._-]+")
-_NAMED = 5
+_MOST_REFUSED = 50
+"""Refused calls of one operation, after which no member is tried singly."""
 _ALLOWED = "running machines and pods of its network; delete the Node of a machine that is gone"
 
 
 def send_fit(
-    members: Sequence[T],
+    calls: Iterable[Sequence[T]],
     send: Callable[[Sequence[T]], object],
     refuses: Callable[[CloudError], bool],
     names: Callable[[T], Collection[str]],
+    member: Callable[[T], Member],
 ) -> dict[T, CloudError]:
-    """Send the members in one call, and again without those that the cloud refuses; return these, each with the error.
+    """Make the calls, each again without the members that the cloud refuses; return these, each with the error.
 
-    The cloud's message may name them (by one of `names`). Otherwise the halves are sent, down to a single member.
-    `refuses`: whether an error concerns single members; any other is raised.
+    The cloud's message may name them (by one of `names`). Otherwise the halves are sent, down to a single member, but
+    after some refused calls the rest of a refused call counts as refused. `refuses`: whether an error concerns single
+    members; any other is raised.
     """
-    if not members:
-        return {}
+    refused: dict[T, CloudError] = {}
+    failed = 0
+    due = [each for each in calls if each][::-1]
+    while due:
+        sent = due.pop()
+        try:
+            with told_when_postponed({member(each): why for each, why in refused.items()}):
+                send(sent)
+        except CloudError as error:
+            if not refuses(error):
+                raise
+            failed += 1
+            found = named_in(error, sent, names)
+            if failed >= _MOST_REFUSED:
+                why = CloudError(f"not tried singly after {_MOST_REFUSED} refused calls, the last with: {_why(error)}")
+                refused |= dict.fromkeys(sent, why) | dict.fromkeys(found, error)
+            elif found or len(sent) == 1:
+                refused |= dict.fromkeys(found or sent, error)
+                due += [rest] if (rest := [each for each in sent if each not in refused]) else []
+            else:
+                half = len(sent) // 2
+                due += [sent[half:], sent[:half]]
+    return refused
+
+
+@contextmanager
+def told_when_postponed(refused: Mapping[Member, CloudError]) -> Iterator[None]:
+    """A Postponed of the rest tells who was refused, so that the next plan does not send these."""
     try:
-        send(members)
-    except CloudError as error:
-        if not refuses(error):
-            raise
-        refused = named_in(error, members, names)
-        if not refused and len(members) > 1:
-            half = len(members) // 2
-            parts = (members[:half], members[half:])
-            return {key: why for part in parts for key, why in send_fit(part, send, refuses, names).items()}
-        found = dict.fromkeys(refused or members, error)
-        return found | send_fit([each for each in members if each not in found], send, refuses, names)
-    return {}
+        yield
+    except Postponed as error:
+        error.members = {**error.members, **_reasons(refused)}
+        raise
 
 
 def named_in(error: CloudError, members: Sequence[T], names: Callable[[T], Collection[str]]) -> list[T]:
@@ -58,9 +82,14 @@ def require_none(refused: Mapping[Member, CloudError]) -> None:
     if not refused:
         return
     named = [f"{each.instance_id} ({each.address}:{each.port})" for each in refused]
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    why = {
-        each.key: error.why if isinstance(error, InvalidConfiguration) else str(error)
-        for each, error in refused.items()
-    }
-    raise LeftOut("members", f"{', '.join(named[:_NAMED])}{more}: {next(iter(why.values()))}", _ALLOWED, why)
+    why = _reasons(refused)
+    raise LeftOut("members", f"{listed(named)}: {next(iter(why.values()))}", _ALLOWED, why)
+
+
+def _reasons(refused: Mapping[Member, CloudError]) -> dict[tuple[str, int], str]:
+    return {each.key: _why(error) for each, error in refused.items()}
+
+
+def _why(error: CloudError) -> str:
+    """The reason without the ID of the request, which would make each refusal another one."""
+    return _REQUEST_ID.sub("", error.why if isinstance(error, InvalidConfiguration) else str(error))

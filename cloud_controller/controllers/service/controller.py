@@ -382,13 +382,13 @@ class ServiceController:
         # Kubelets post their status every few seconds: ignore what does not affect members.
         was = old and service_rules.node_traits(old, self._builder, self._rules)
         is_now = new and service_rules.node_traits(new, self._builder, self._rules)
+        backend = is_now.backend if is_now else None
+        recovered = old is not None and new is not None and view.is_ready(new) and not view.is_ready(old)
+        again = recovered and backend is not None and self._reconciler.left_out.retry(backend.instance_id)
         if was != is_now:
-            self._debouncer.changed(DEBOUNCE_CHANGED if is_now and is_now.backend else DEBOUNCE_REMOVED)
-        else:
-            recovered = old is not None and new is not None and view.is_ready(new) and not view.is_ready(old)
-            backend = is_now.backend if is_now and recovered else None
-            if backend is None or not self._reconciler.left_out.retry(backend.instance_id):
-                return
+            self._debouncer.changed(DEBOUNCE_CHANGED if backend else DEBOUNCE_REMOVED)
+        elif not again:
+            return
         self._queue.add_after(NODES_CHANGED, self._debouncer.wait())
 
     def _endpoints_changed(self, key: str) -> None:
@@ -426,7 +426,7 @@ class ServiceController:
             self._trouble = str(error)
             raise
         self._trouble = None
-        self._reconciler.left_out.retry()
+        self._reconciler.left_out.retry_all(but=self._not_ready())
         self._report_unclaimed()
         # A held load balancer may be gone by now: only a reconcile of its Service clears the held action.
         held = (action.target for action in self._safeguard.held() if action.target.startswith("service/"))
@@ -537,6 +537,12 @@ class ServiceController:
         slices, rules, builder = self._endpoints.get, self._rules, self._builder
         services = self._services.items()
         return sum(service_rules.lacks_endpoints(each, slices(key(each)), rules, builder) for each in services)
+
+    def _not_ready(self) -> set[str]:
+        """The machines whose nodes are not ready; `_node_changed` tells when they are."""
+        nodes = (node for node in self._nodes.items() if not view.is_ready(node))
+        found = (service_rules.node_traits(node, self._builder, self._rules).backend for node in nodes)
+        return {backend.instance_id for backend in found if backend is not None}
 
     def _read_nodes(self) -> Backends:
         return service_rules.backends_of(self._nodes.items(), self._builder, self._rules)

@@ -260,7 +260,7 @@ class ServiceReconciler:
                 if not found.plan.changes:
                     if not found.waits:
                         nodes = {node.instance_id: node.node for node in backends.nodes}
-                        told = self.left_out.told(key, nodes)
+                        told = self.left_out.told(key, nodes, self._observed(key, named))
                         self._tell_once(key, service, "MembersLeftOut", "The load balancer does without", told)
                     self._finish(key, named, found, events)
                     return
@@ -314,6 +314,8 @@ class ServiceReconciler:
         """The next plan; held, unless it is confirmed, where the cloud may be another cluster's."""
         observed = self._observed(key, named)
         found = self._plan(service, observed, backends)
+        self.left_out.forget_unwanted(key, found.plan)
+        found = replace(found, plan=self.left_out.without(key, found.plan, observed))
         if not found.plan.changes or not self._anchor.doubts(service, observed):
             return found
         found = service_plan.doubted(found, service)
@@ -330,8 +332,7 @@ class ServiceReconciler:
 
     def _plan(self, service: Object, observed: Observed, backends: Backends) -> ServicePlan:
         facts = facts_for([service], {key_of(service): backends.slices}, self._load_balancers, self._rules)
-        found = service_plan.plan_service(service, observed, backends, self._builder, facts, self._rules)
-        return replace(found, plan=self.left_out.without(key_of(service), found.plan))
+        return service_plan.plan_service(service, observed, backends, self._builder, facts, self._rules)
 
     def _observed(self, key: str, named: str | None) -> Observed:
         observed = {lb.id: lb for lb in self._cache.get(key)}
@@ -340,8 +341,10 @@ class ServiceReconciler:
         return [*observed.values()]
 
     def _drifted(self, key: str, service: Object, named: str | None, backends: Backends) -> bool:
-        observed = self._observed(key, named)
-        return self._left.differs(key, observed, lambda left: self._plan(service, left, backends).plan)
+        def planned(left: Observed) -> Plan:
+            return self.left_out.without(key, self._plan(service, left, backends).plan, left)
+
+        return self._left.differs(key, self._observed(key, named), planned)
 
     def _at_stake(self, plan: Plan, uid: str) -> set[str]:
         """The load balancers to re-read first: deleted, with all tags rewritten, or shared with other owners."""

@@ -84,6 +84,14 @@ def test_nothing_waits_for_members_that_were_left_out(operation: Operation) -> N
     assert after(ADD, LeftOut("subnet", "no subnet has the address")).permit(operation)
 
 
+def test_members_stay_if_every_successor_was_left_out_and_all_else_goes_on() -> None:
+    failures = after(ADD, LeftOut("members", "gone", members={MEMBERS[0].key: "gone"}))
+
+    assert not failures.permit(REMOVE)
+    assert failures.permit(RemoveMembers(LB, "https", MEMBERS))
+    assert all(failures.permit(each) for each in OTHERS)
+
+
 @pytest.mark.parametrize("error", [Throttled("slow down", 3.0), Unavailable("503"), ApiError(500, "x", "y")])
 def test_while_the_cloud_or_kubernetes_does_not_answer_nothing_more_is_attempted(error: Exception) -> None:
     assert not after(UPDATE, error).permit(ADD)

@@ -17,14 +17,14 @@ from cloud_controller.clouds.alicloud.interfaces import interfaces
 from cloud_controller.clouds.alicloud.patience import PatientClient
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
-from cloud_controller.clouds.common.refused_members import require_none, send_fit
+from cloud_controller.clouds.common.refused_members import require_none, send_fit, told_when_postponed
+from cloud_controller.listed import listed
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import Pool
 from cloud_controller.load_balancers.operations import AddMembers, DeletePool, PutPool, RemoveMembers
 
 _A_CALL = 20
 """The most backends in one call."""
-_NAMED = 5
 _OF_SERVERS = re.compile(r"InvalidServerId(\..+)?|ObtainIpFail|InvalidBackendServers\..+")
 
 Refused = dict[Server, CloudError]
@@ -43,8 +43,9 @@ class Groups:
         """Create the group, or change the tags of an existing one from what they are."""
         if operation.new:
             made, refused = self.make(operation.id, operation.pool)
-            self._require_all(operation.pool.members, [*made.servers, *refused])
-            _require_none(refused)
+            with told_when_postponed(_by_member(refused)):
+                self._require_all(operation.pool.members, [*made.servers, *refused])
+            require_none(_by_member(refused))
             return
         group_id = self.id_of(operation.id, operation.pool.name)
         with self._memory.changing(group_id):
@@ -85,8 +86,9 @@ class Groups:
         """Add members, or change their weights. Raises Postponed if some pods could not be added, and LeftOut if the
         cloud refuses some members."""
         servers, refused = self._put(self.id_of(operation.id, operation.pool), operation.members)
-        self._require_all(operation.members, servers)
-        _require_none(refused)
+        with told_when_postponed(_by_member(refused)):
+            self._require_all(operation.members, servers)
+        require_none(_by_member(refused))
 
     def _put(self, group_id: str, members: Sequence[Member]) -> tuple[Sequence[Server], Refused]:
         """Add them, or change their weights; the backends that they are, and those that are refused."""
@@ -100,9 +102,11 @@ class Groups:
             self._remember(group_id, added=servers)
 
         refused = self._add(group_id, new)
-        for batch in batches([each for each in present if each != known[each.member.key]], _A_CALL):
-            with self._memory.changing(group_id):
-                refused |= send_fit(batch, send, _is_of_servers, _names)
+        changed = [each for each in present if each != known[each.member.key]]
+        if not changed:
+            return [*new, *present], refused
+        with self._memory.changing(group_id), told_when_postponed(_by_member(refused)):
+            refused |= send_fit(batches(changed, _A_CALL), send, _is_of_servers, _names, _member)
         return [*new, *present], refused
 
     def remove(self, operation: RemoveMembers) -> None:
@@ -119,10 +123,12 @@ class Groups:
             self._call("RemoveVServerGroupBackendServers", VServerGroupId=group_id, BackendServers=texts)
             self._remember(group_id, removed=servers)
 
-        for batch in batches(gone, _A_CALL):
-            with self._memory.changing(group_id):
-                # With its machine, a backend is gone; if it is not, the next read shows it.
-                send_fit(batch, send, _is_of_servers, _names)
+        if not gone:
+            return
+        with self._memory.changing(group_id):
+            refused = send_fit(batches(gone, _A_CALL), send, _is_of_servers, _names, _member)
+            # With its machine, a backend is gone; if it is not, the next read shows it.
+            self._remember(group_id, removed=[*refused])
 
     def delete(self, operation: DeletePool) -> None:
         """Delete the group; a missing one is ignored."""
@@ -140,11 +146,10 @@ class Groups:
             self._call("AddVServerGroupBackendServers", VServerGroupId=group_id, BackendServers=texts)
             self._remember(group_id, added=servers)
 
-        refused: Refused = {}
-        for batch in batches(servers, _A_CALL):
-            with self._memory.changing(group_id):
-                refused |= send_fit(batch, send, _is_of_servers, _names)
-        return refused
+        if not servers:
+            return {}
+        with self._memory.changing(group_id):
+            return send_fit(batches(servers, _A_CALL), send, _is_of_servers, _names, _member)
 
     def _servers(self, members: Sequence[Member]) -> list[Server]:
         """The members as backends; pods by their network interfaces, without those that have none."""
@@ -157,9 +162,7 @@ class Groups:
         """Raise Postponed if some pods could not be added."""
         missing = sorted({each.address for each in members} - {each.member.address for each in servers})
         if missing:
-            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-            named = f"{', '.join(missing[:_NAMED])}{more}"
-            raise Postponed(f"no network interface of {self._vpc_id} has the pod address {named} (yet)")
+            raise Postponed(f"no network interface of {self._vpc_id} has the pod address {listed(missing)} (yet)")
 
     def id_of(self, lb_id: str, name: str) -> str:
         """The ID of the group. Raises NotFound."""
@@ -208,5 +211,9 @@ def _names(server: Server) -> tuple[str, ...]:
     return (server.id,)
 
 
-def _require_none(refused: Refused) -> None:
-    require_none({each.member: error for each, error in refused.items()})
+def _member(server: Server) -> Member:
+    return server.member
+
+
+def _by_member(refused: Refused) -> dict[Member, CloudError]:
+    return {each.member: error for each, error in refused.items()}

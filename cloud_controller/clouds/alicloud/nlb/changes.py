@@ -11,7 +11,7 @@ from cloud_controller.clouds.alicloud.nlb.memory import Known, KnownGroup
 from cloud_controller.clouds.alicloud.nlb.server_groups import Refused
 from cloud_controller.clouds.alicloud.nlb.tools import Tools
 from cloud_controller.clouds.alicloud.nlb.whole import WholeLoadBalancers, without_system
-from cloud_controller.clouds.common.refused_members import require_none
+from cloud_controller.clouds.common.refused_members import require_none, told_when_postponed
 from cloud_controller.load_balancers.model import Owner
 from cloud_controller.load_balancers.operations import (
     AddMembers,
@@ -93,7 +93,8 @@ class Changes:
 
     def _unless_refused(self, jobs: Jobs, refused: Refused) -> Jobs:
         if refused:
-            self._tools.writes.jobs.require(jobs)
+            with told_when_postponed(refused):
+                self._tools.writes.jobs.require(jobs)
             require_none(refused)
         return jobs
 

@@ -24,7 +24,8 @@ from cloud_controller.clouds.alicloud.nlb.wire import (
 from cloud_controller.clouds.alicloud.nlb.writes import Writes
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
-from cloud_controller.clouds.common.refused_members import send_fit
+from cloud_controller.clouds.common.refused_members import send_fit, told_when_postponed
+from cloud_controller.listed import listed
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import Owner, Pool
 
@@ -104,11 +105,13 @@ class ServerGroups:
         except CloudError:
             self._memory.interfaces.forget(*pods)
             raise
+        of_members = {each.member: error for each, error in refused.items()}
         if lost:
             self._memory.interfaces.forget(*lost)
-            self._writes.jobs.require(jobs | more)
-            raise Postponed(f"no network interface has the address of {', '.join(lost[:5])} yet")
-        return group, jobs | more, {each.member: error for each, error in refused.items()}
+            with told_when_postponed(of_members):
+                self._writes.jobs.require(jobs | more)
+                raise Postponed(f"no network interface has the address of {listed(lost)} yet")
+        return group, jobs | more, of_members
 
     def remove(self, group: KnownGroup, members: Collection[Member]) -> tuple[KnownGroup, dict[str, str]]:
         """Remove these members, as far as they are there."""
@@ -134,7 +137,6 @@ class ServerGroups:
         """Send the servers in as few calls as possible, and return those that are refused; a group takes one change at
         a time. What is refused because it is not in the group is not in it."""
         jobs: dict[str, str] = {}
-        refused: dict[Server, CloudError] = {}
         removes = action == "RemoveServersFromServerGroup"
 
         def put(changed: Sequence[Server], *, present: bool) -> None:
@@ -156,11 +158,12 @@ class ServerGroups:
             _, jobs = self._writes.send(action, params)
             put(batch, present=not removes)
 
-        for batch in batches(servers, _MOST):
-            with self._memory.cache.changing(group.id):
-                refused |= send_fit(batch, send, _is_of_servers, _names)
-                if action != "AddServersToServerGroup":
-                    put([*refused], present=False)
+        if not servers:
+            return group, jobs, {}
+        with self._memory.cache.changing(group.id):
+            refused = send_fit(batches(servers, _MOST), send, _is_of_servers, _names, lambda each: each.member)
+            if action != "AddServersToServerGroup" and refused:
+                put([*refused], present=False)
         return group, jobs, refused
 
     def _interfaces(self, addresses: Collection[str]) -> dict[str, str]:

@@ -433,6 +433,7 @@ def test_nor_does_one_that_joins_and_it_is_tried_again_at_the_next_look_at_every
     assert not running.calls.made
 
     account.ec2.start_instances(InstanceIds=[machine["InstanceId"]])
+    cluster.make_ready(machine["InstanceId"])
     running.resync()
     running.settle()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cloud_controller.cloud_errors import AccessDenied, CloudError, Conflict, LeftOut, NotFound
+from cloud_controller.cloud_errors import AccessDenied, CloudError, Conflict, LeftOut, NotFound, Postponed
 from cloud_controller.clouds.common.refused_members import require_none, send_fit
 from cloud_controller.load_balancers.backends import Member
 
@@ -30,7 +30,7 @@ class Cloud:
 
     def refused(self, members: Sequence[Member] = MEMBERS) -> dict[Member, CloudError]:
         is_of_members = lambda error: isinstance(error, NotFound)  # noqa: E731
-        return send_fit(members, self.send, is_of_members, lambda member: (member.instance_id,))
+        return send_fit([members], self.send, is_of_members, lambda each: (each.instance_id,), lambda each: each)
 
 
 @pytest.mark.parametrize(("names", "calls"), [(9, 2), (1, 3), (0, 11)], ids=["all", "the first", "none"])
@@ -56,7 +56,7 @@ def test_an_error_that_is_not_of_single_members_is_raised() -> None:
         raise AccessDenied("i-3")
 
     with pytest.raises(AccessDenied):
-        send_fit(MEMBERS, denied, lambda error: isinstance(error, NotFound), lambda member: (member.instance_id,))
+        send_fit([MEMBERS], denied, lambda _: False, lambda each: (each.instance_id,), lambda each: each)
 
 
 def test_the_error_names_a_few_members_and_has_the_reason_of_each() -> None:
@@ -64,3 +64,41 @@ def test_the_error_names_a_few_members_and_has_the_reason_of_each() -> None:
         require_none(dict.fromkeys(MEMBERS, Conflict("stopped")))
 
     assert found.value.members == {each.key: "stopped" for each in MEMBERS}
+
+
+def test_members_are_no_longer_tried_singly_after_many_refused_calls() -> None:
+    members = tuple(Member(f"10.0.1.{number}", 30080, f"i-{number}") for number in range(200))
+    cloud = Cloud(*range(200))
+
+    refused = cloud.refused(members)
+
+    assert refused.keys() == {*members}
+    assert cloud.calls < 60
+    assert "not tried singly after 50 refused calls" in str(refused[members[-1]])
+
+
+def test_the_remembered_reason_has_no_id_of_a_request() -> None:
+    with pytest.raises(LeftOut) as found:
+        require_none({MEMBERS[0]: Conflict("stopped (request 4F-1)")})
+
+    assert found.value.members == {MEMBERS[0].key: "stopped"}
+
+
+def test_what_is_postponed_tells_who_was_refused_before() -> None:
+    cloud = Cloud(1)
+
+    def send(members: Sequence[Member]) -> None:
+        if members == MEMBERS[4:]:
+            raise Postponed("busy")
+        cloud.send(members)
+
+    with pytest.raises(Postponed) as found:
+        send_fit(
+            [MEMBERS[:4], MEMBERS[4:]],
+            send,
+            lambda error: isinstance(error, NotFound),
+            lambda each: (each.instance_id,),
+            lambda each: each,
+        )
+
+    assert found.value.members.keys() == {MEMBERS[0].key}

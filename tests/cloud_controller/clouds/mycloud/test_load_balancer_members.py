@@ -560,6 +560,7 @@ def test_it_costs_no_call_until_the_next_look_at_everything_and_is_told_once(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
     put_dead(site, cluster)
+    cluster.make_ready("dead")
     running = served(site, cluster, web())
 
     running.take_nodes()

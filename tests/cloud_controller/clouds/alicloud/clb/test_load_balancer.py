@@ -762,7 +762,52 @@ def test_nor_does_it_keep_out_a_new_port_or_the_nodes_that_come_with_it(account:
     assert {each["port"] for each in account.objects(LISTENER)} == {80, 443}
 
 
-def test_a_stopped_machine_joins_once_its_node_is_ready_again(account: Balancing) -> None:
+def test_it_is_told_once_although_each_refusal_has_another_request(account: Balancing) -> None:
+    cluster = account.cluster()
+    account.release(account.add_node(cluster, "dead"))
+    cluster.make_ready("dead")
+    running = served(account, cluster, service())
+    events = [*cluster.events]
+    account.calls()
+
+    running.resync()
+    running.settle()
+
+    assert calls(account).count("AddVServerGroupBackendServers") == 1
+    assert cluster.events == events
+
+
+def test_the_last_members_stay_where_every_successor_is_refused(account: Balancing) -> None:
+    cluster = account.cluster(1)
+    running = served(account, cluster, service())
+    before = backends(account)
+    del cluster.objects["nodes"]["n1"]
+    account.release(account.add_node(cluster, "dead"))
+    running.take_nodes()
+    running.settle()
+    account.calls()
+
+    running.settle()
+
+    assert backends(account) == before
+    assert calls(account) == []
+    assert len(left_out(cluster)) == 1
+
+
+def test_members_of_a_node_that_is_not_ready_are_not_sent_again_at_a_full_read(account: Balancing) -> None:
+    cluster = account.cluster()
+    account.release(account.add_node(cluster, "dead"))
+    running = served(account, cluster, service())
+    account.calls()
+
+    running.resync()
+    running.settle()
+
+    assert "AddVServerGroupBackendServers" not in calls(account)
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["ready", "ready with another address"])
+def test_a_stopped_machine_joins_once_its_node_is_ready_again(account: Balancing, moved: bool) -> None:
     cluster = account.cluster()
     stopped = account.add_node(cluster, "stopped")
     set_status(account, stopped, "Stopped")
@@ -775,6 +820,8 @@ def test_a_stopped_machine_joins_once_its_node_is_ready_again(account: Balancing
     set_status(account, stopped, "Running")
     node = cluster.objects["nodes"]["stopped"]
     ready = {**node, "status": {**node["status"], "conditions": [{"type": "Ready", "status": "True"}]}}
+    if moved:
+        ready["status"]["addresses"] = [*node["status"]["addresses"], {"type": "Hostname", "address": "stopped"}]
     running.controller._node_changed(EventType.MODIFIED, node, ready)
     running.settle()
 
@@ -812,3 +859,20 @@ def test_a_backend_whose_machine_is_gone_keeps_no_other_from_leaving(account: Ba
     running.settle()
 
     assert {len(each) for each in backends(account).values()} == {2}
+
+
+def test_a_backend_whose_removal_was_refused_is_sent_when_its_node_comes_back(account: Balancing) -> None:
+    cluster = account.cluster()
+    running = served(account, cluster, service())
+    node = cluster.objects["nodes"].pop("n1")
+    refused = StandInRefusal(400, "ObtainIpFail", "some of the backend servers do not exist or are not running.")
+    account.standin.faults.add(Fault("slb.RemoveVServerGroupBackendServers", error=refused, count=1))
+    running.take_nodes()
+    running.settle()
+    account.calls()
+
+    cluster.objects["nodes"]["n1"] = node
+    running.take_nodes()
+    running.settle()
+
+    assert "AddVServerGroupBackendServers" in calls(account)

@@ -251,6 +251,12 @@ def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(ac
     running.settle()
     assert not account.counts()
 
+    cluster.make_ready("dead")
+    running.resync()
+    running.settle()
+    assert account.counts()["AddServersToServerGroup"] == 1
+    assert left_out(cluster) == [told]
+
 
 def test_nor_does_it_keep_out_a_new_port_or_the_nodes_that_come_with_it(account: NlbAccount) -> None:
     cluster = account.cluster()
