@@ -97,8 +97,13 @@ class VolumeInformers:
         return iter((self.claims, self.pvs, self.classes, self.attachments))
 
 
-def observe(kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND) -> VolumeObservation:
-    """Read all storage objects, nodes and volumes. Raises `InvalidConfiguration` if the cloud has no volumes."""
+def observe(
+    kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND, machines: InstanceSnapshot | None = None
+) -> VolumeObservation:
+    """Read all storage objects, nodes and volumes. `machines`: what other controllers have read.
+
+    Raises `InvalidConfiguration` if the cloud has no volumes.
+    """
     # Volumes first: if the claim of one is not in the later list, it is really gone.
     volumes = volumes_of(cloud).list()
     observation = _observation(
@@ -114,7 +119,7 @@ def observe(kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND) -> VolumeOb
     if more := to_read(observation, None) - observation.volumes.keys():
         found = {volume.id: volume for volume in volumes_of(cloud).list(more)}
         observation = replace(observation, volumes={**observation.volumes, **found})
-    return replace(observation, anchored=_anchored(observation, InstanceSnapshot(cloud.instances)))
+    return replace(observation, anchored=_anchored(observation, machines or InstanceSnapshot(cloud.instances)))
 
 
 class VolumeController(LoopController):
