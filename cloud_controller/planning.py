@@ -121,7 +121,7 @@ def _find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapsh
             observation = service.observe(kube, cloud, settings.service, binding, settings.applied, machines)
             return _services(observation, settings.service)
         case volume.NAME:
-            claims = volume.observe(kube, cloud, binding)
+            claims = volume.observe(kube, cloud, binding, machines)
             volumes = volume.plan(claims)
             waits = (action.target for action in volumes if isinstance(action.operation, volume_operations.Wait))
             return Found(volumes, busy=tuple(waits), evidence=volume.evidence(claims))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route import RouteOptions
-from cloud_controller.kube import NODES, Object
+from cloud_controller.kube import NODES, PERSISTENT_VOLUMES, Object
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     HealthCheck,
@@ -39,6 +42,29 @@ def test_the_plans_of_all_controllers_ask_the_cloud_for_each_machine_once(cloud:
         find(controller, api, cloud, machines, settings)
 
     assert cloud.describes == [1]
+
+
+def test_the_plan_of_volumes_asks_for_no_machines_that_another_plan_has_listed(cloud: FakeCloud) -> None:
+    offered = SimpleNamespace(
+        provisioner="fake/volume", driver="fake", parameters={}, largest_gib=100, list=lambda _=None: []
+    )
+    pv: Object = {
+        "metadata": {"name": "left", "annotations": {"pv.kubernetes.io/provisioned-by": "fake/volume"}},
+        "spec": {"csi": {"driver": "fake", "volumeHandle": "vol-1"}, "persistentVolumeReclaimPolicy": "Delete"},
+        "status": {"phase": "Released"},
+    }
+    machine = cloud.machine("worker")
+    api = FakeKubernetes()
+    api.put(NODES, {"metadata": {"name": "worker"}, "spec": {"providerID": machine.provider_id}})
+    api.put(PERSISTENT_VOLUMES, pv)
+    machines = InstanceSnapshot(cloud)
+    machines.cluster_machines()
+
+    with_volumes: Any = SimpleNamespace(cluster_id=cloud.cluster_id, volumes=offered, instances=cloud)
+    found = find("volume", api, with_volumes, machines, PlanSettings())
+
+    assert [action.target for action in found.plan.changes] == ["pv/left"]
+    assert cloud.lists == 1
 
 
 def test_a_route_quota_that_cannot_be_read_prevents_no_plan(cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,8 +97,13 @@ class VolumeInformers:
         return iter((self.claims, self.pvs, self.classes, self.attachments))
 
 
-def observe(kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND) -> VolumeObservation:
-    """Read all storage objects, nodes and volumes. Raises `InvalidConfiguration` if the cloud has no volumes."""
+def observe(
+    kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND, machines: InstanceSnapshot | None = None
+) -> VolumeObservation:
+    """Read all storage objects, nodes and volumes. `machines`: what other controllers have read.
+
+    Raises `InvalidConfiguration` if the cloud has no volumes.
+    """
     # Volumes first: if the claim of one is not in the later list, it is really gone.
     volumes = volumes_of(cloud).list()
     observation = _observation(
@@ -114,7 +119,7 @@ def observe(kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND) -> VolumeOb
     if more := to_read(observation, None) - observation.volumes.keys():
         found = {volume.id: volume for volume in volumes_of(cloud).list(more)}
         observation = replace(observation, volumes={**observation.volumes, **found})
-    return replace(observation, anchored=_anchored(observation, InstanceSnapshot(cloud.instances)))
+    return replace(observation, anchored=_anchored(observation, machines or InstanceSnapshot(cloud.instances)))
 
 
 class VolumeController(LoopController):
@@ -141,6 +146,8 @@ class VolumeController(LoopController):
         self._orphan_delay = orphan_delay
         self._candidates: dict[str, float] = {}
         self._deleted_claims = SeenDeletions()
+        # Unlike `_gone`, deleted by this process: the last one needs no proof that the account is the cluster's.
+        self._deleted = SeenDeletions()
         informers.claims.add_handler(self._deleted_claims.handle)
         informers.claims.add_handler(self._triggers(_claim_keys, _claim_facts))
         informers.pvs.add_handler(self._triggers(_pv_keys, _pv_facts))
@@ -179,8 +186,9 @@ class VolumeController(LoopController):
             observation,
             confirmed=self._confirmed(candidates, looked_at),
             deleted_claims=self._deleted_claims.uids(),
-            anchored=_anchored(observation, self.context.machines),
+            deleted_volumes=self._deleted.uids(),
         )
+        observation = replace(observation, anchored=_anchored(observation, self.context.machines))
         planned = plan(observation, keys)
         results = self.apply(planned, about=keys)
         for action in planned:
@@ -191,6 +199,8 @@ class VolumeController(LoopController):
         for result in results:
             if isinstance(result.answer, Volume):
                 self._known[result.answer.id] = result.answer
+            if result.ok and isinstance(result.action.operation, DeleteVolume | DiscardVolume):
+                self._deleted.remember(result.action.operation.volume.id)
             if result.ok and isinstance(result.action.operation, _CLOUD_WORK):
                 self.trigger_after(result.action.target, POLL)
         return [result.action.target for result in results if not result.ok]

@@ -40,8 +40,9 @@ class VolumeObservation:
 
     - `confirmed`: ids of orphaned volumes that have been confirmed twice.
     - `deleted_claims`: UIDs of claims whose deletion this process has seen.
+    - `deleted_volumes`: ids of volumes that this process has deleted.
     - `anchored`: the cloud shows a volume or a Node's machine of this cluster. Otherwise it does not prove that a
-      volume is gone, and what would follow from that is held.
+      volume is gone, and what would follow from that is held, unless this process has deleted it.
     - `binding`: the identity of this Kubernetes cluster.
     """
 
@@ -58,6 +59,7 @@ class VolumeObservation:
     volumes: Mapping[str, Volume] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
     deleted_claims: frozenset[str] = frozenset()
+    deleted_volumes: frozenset[str] = frozenset()
     binding: Binding = UNBOUND
     anchored: bool = True
 
@@ -104,6 +106,10 @@ class VolumeObservation:
     def owns(self, volume: Volume) -> bool:
         """Whether this cluster's controller created the volume."""
         return volume.belongs_to(self.cluster_id) and self.binding.foreign_uid(volume.tags) is None
+
+    def is_gone(self, volume_id: str) -> bool:
+        """Whether a volume that the cloud does not show is certainly gone."""
+        return self.anchored or volume_id in self.deleted_volumes
 
     def is_provisioning(self, claim: Object) -> bool:
         """Whether the claim requests a volume of this cloud and has none yet."""
@@ -193,10 +199,11 @@ def to_read(observation: VolumeObservation, keys: Keys) -> set[str]:
 
 
 def rests_on_absence(observation: VolumeObservation) -> bool:
-    """Whether a plan deletes a PersistentVolume, or releases an attachment, because its volume is not there."""
+    """Whether a plan deletes a PersistentVolume, or releases an attachment, only because the cloud shows no volume."""
     removed = (view.handle(pv) for pv in observation.pv_by_name.values() if observation.is_removable(pv))
     released = (observation.instance(each)[0] for each in observation.own_attachments if view.is_deleting(each))
-    return any(each not in observation.volumes for each in (*removed, *released))
+    explained = observation.volumes.keys() | observation.deleted_volumes
+    return any(each not in explained for each in (*removed, *released))
 
 
 def strays(observation: VolumeObservation, keys: Keys = None) -> list[Volume]:

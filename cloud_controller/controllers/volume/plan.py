@@ -268,7 +268,8 @@ def _remove(observation: VolumeObservation, pv: Object, volume: Volume | None) -
     elif volume is None:
         summary = f"delete PersistentVolume: volume {view.handle(pv)} is gone"
         deletion = Action(ActionKind.DELETE, target, summary, reason=why, operation=DeletePersistentVolume(pv))
-        yield from [deletion] if observation.anchored else hold([deletion], uid(pv), NOT_ANCHORED)
+        sure = observation.is_gone(view.handle(pv))
+        yield from [deletion] if sure else hold([deletion], uid(pv), NOT_ANCHORED)
     elif not observation.owns(volume):
         message = f"volume {volume.id} does not have this cluster's tags and is not deleted"
         yield _refused("pv", pv, "keep", "VolumeFailedDelete", message)
@@ -340,7 +341,7 @@ def _doubt(
     if volume_id is None:
         return f"neither annotation {VOLUME_ID} nor a PersistentVolume names its volume, which may still be attached"
     if volume is None:
-        return None if observation.anchored else NOT_ANCHORED
+        return None if observation.is_gone(volume_id) else NOT_ANCHORED
     if provider_id is None and volume.attachments:
         where = volume.attachments[0].provider_id
         return f"nothing names its machine any more, and volume {volume_id} is still attached to {where}"

@@ -344,6 +344,21 @@ class World(RuleBasedStateMachine):
         return [name for name, each in found if each["spec"]["source"]["persistentVolumeName"] == pv]
 
 
+def test_the_last_volume_goes_unconfirmed_though_no_node_is_left(new_site: NewSite) -> None:
+    world = type("Scaled", (World,), {"new_site": staticmethod(new_site)})()
+    world.begin({"a": "delete"})
+    for name in WORKERS:
+        world.api.remove(NODES, name)
+    world.a_claim_is_deleted("a")
+
+    for _ in range(PASSES):
+        world.the_controller_works(everything=True, last_write=None, cloud_works=True)
+
+    assert world.process.safeguard.held() == ()
+    assert world.api.objects(PERSISTENT_VOLUMES) == {}
+    world.teardown()
+
+
 @pytest.mark.timeout(3600)
 def test_at_rest_every_claim_has_one_volume_and_no_other_is_left(
     new_site: NewSite,

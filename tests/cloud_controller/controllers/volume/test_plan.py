@@ -465,6 +465,15 @@ def test_a_volume_that_another_account_does_not_have_holds_the_end_of(left: Obje
     assert plan(observation).changes == ()
 
 
+@pytest.mark.parametrize("left", [pv(phase="Released"), attachment(gone=True)], ids=["its object", "its attachment"])
+def test_the_absence_of_a_volume_that_this_process_deleted_needs_no_proof_for_the_end_of(left: Object) -> None:
+    observation = world(left, anchored=False, deleted_volumes=frozenset({"vol-1"}))
+
+    assert not rests_on_absence(observation)
+    assert len(plan(observation).changes) == 1
+    assert not only(observation).held
+
+
 def test_a_persistent_volume_deleted_before_its_claim_loses_its_volume_with_the_claim() -> None:
     assert len(plan(world(pv(gone=True), handed_over(), bound(claim(), has="5Gi")))) == 0
     assert isinstance(operation(world(pv(gone=True, phase="Released"), handed_over())), DeleteVolume)
