@@ -86,7 +86,15 @@ MUTANTS = [
         _annotated(f"{_AWS}ssl-cert", "arn:aws:acm:eu-central-1:123456789012:certificate/0a"),
         name="web",
     ),
-    Mutant("lb-service-stay-within-quotas", "aws-prod", SERVICE, _many_ports, name="web"),
+    # What no load balancer can have, the controller refuses too.
+    Mutant(
+        "lb-service-stay-within-quotas",
+        "aws-prod",
+        SERVICE,
+        _many_ports,
+        name="web",
+        also=frozenset({"lb-service-fit-annotations"}),
+    ),
     Mutant(
         "lb-service-have-one-owner",
         "aws-prod",
