@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.controllers.service.rules import members_of
+from cloud_controller.controllers.service.plan import plan_service
+from cloud_controller.controllers.service.rules import Rules, members_of
 from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.model import Listener, LoadBalancerModel, LoadBalancerState, ObservedLoadBalancer
@@ -148,6 +149,23 @@ def test_more_than_a_load_balancer_holds_costs_less_than_what_it_holds(name: str
 
     assert lines(lambda: refusal(too_much)) < lines(lambda: build(sized(most)))
     assert "too many" in refusal(too_much)
+
+
+@pytest.mark.parametrize("kind", [MYCLOUD, AWS, CLB, NLB, OPENSTACK], ids=lambda kind: f"{kind.cloud} {kind.kind}")
+def test_nor_does_a_node_that_a_label_excludes_make_it_dearer(kind: Catalogue) -> None:
+    builder, facts = builder_of(kind)
+    rules = Rules("prod-1" if kind is AWS else "c-1", frozenset(each for each in kind.classes if each))
+
+    served = builder.build(stored(Asked(kind, {}, many(50))), Backends(NODES[1:]), facts).model
+    lb = ObservedLoadBalancer("lb-1", LoadBalancerState.READY, served)
+
+    def plan(ports: int, *excluded: NodeBackend) -> int:
+        service = stored(Asked(kind, {}, many(ports)))
+        backends = Backends(NODES[1:], excluded=excluded)
+        return lines(lambda: plan_service(service, [lb], backends, builder, facts, rules))
+
+    for ports in (50, 2000):
+        assert plan(ports, NODES[0]) < 1.1 * plan(ports)
 
 
 @pytest.mark.parametrize("kind", [MYCLOUD, AWS, CLB, NLB, OPENSTACK], ids=lambda kind: f"{kind.cloud}{kind.kind}")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from cloud_controller.controllers.service.last_members import with_last_members
 from cloud_controller.controllers.service.plan import allowed, owner_of
 from cloud_controller.controllers.service.rules import Rules, members_of
 from cloud_controller.controllers.service.status import is_published
@@ -93,6 +94,7 @@ def view_of(
         # Clients use the address in the status: while a load balancer is replaced, the old one decides. An annotation
         # may have put a name there that no load balancer has.
         serving = [lb for lb in load_balancers if is_published(service, lb)] or load_balancers
+    usable, _ = with_last_members(usable, service, serving, builder, owner)
     registered = []
     for lb in serving:
         pools = {pool.name: pool for pool in lb.model.pools}
