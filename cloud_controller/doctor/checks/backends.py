@@ -63,7 +63,8 @@ def _of_service(service: Object, found: Found, ready: list[str | None], excluded
             what="the members of its load balancer are not the nodes or pods that they should be",
             evidence=tuple(map(would, stale)),
             remedy="a running CCM corrects them, within the hour where the cloud's lists do not show them; its "
-            "events and log say what keeps it from that",
+            "events and log say what keeps it from that. An event MembersLeftOut names those that the cloud refuses: "
+            "mend or delete their nodes",
         )
 
 

@@ -38,9 +38,10 @@ def test_a_node_whose_machine_is_gone_is_found(world: World) -> None:
     assert finding.evidence == ("delete the node: it does not exist in the cloud provider",)
 
 
-def test_a_ready_node_is_found_whose_machine_was_replaced_by_one_of_the_same_name(world: World) -> None:
+@pytest.mark.parametrize("called", ["a", "A"])
+def test_a_ready_node_is_found_whose_machine_was_replaced_by_one_of_the_same_name(world: World, called: str) -> None:
     replaced = world.cloud.machines["a"]
-    world.cloud.machines["a"] = replace(replaced, id="i-a2", provider_id="fake://zone-a/i-a2")
+    world.cloud.machines["a"] = replace(replaced, id="i-a2", provider_id="fake://zone-a/i-a2", name=called)
 
     (finding,) = world.findings(CHECK)
 

@@ -5,7 +5,7 @@ A load balancer is compared as a dict of plain values: each listener with the po
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from cloud_controller.kube import Object
@@ -101,8 +101,8 @@ def is_local(service: Object) -> bool:
 def backends(
     service: Object, port: Object, nodes: Sequence[Object], slices: Sequence[Object]
 ) -> dict[tuple[str, str, int], int]:
-    """Machine, address and port of each backend, and its weight."""
-    usable = {node["metadata"]["name"]: node for node in nodes if is_usable(node)}
+    """Machine, address and port of each backend on these nodes, and its weight."""
+    usable = {node["metadata"]["name"]: node for node in nodes}
     pods = [
         (endpoint["addresses"][0], endpoint["nodeName"])
         for each in slices
@@ -121,11 +121,27 @@ def backends(
     }
 
 
+def serving(
+    service: Object, nodes: Sequence[Object], slices: Sequence[Object], present: Collection[str]
+) -> list[Object]:
+    """The nodes that the Service's load balancer may send to. If none of them could serve it, a label alone takes out
+    none of the machines that serve it at `present`."""
+    usable = [node for node in nodes if is_usable(node)]
+    chosen = [node for node in usable if not is_excluded(node)]
+    if any(backends(service, port, chosen, slices) for port in service["spec"]["ports"]):
+        return chosen
+    return [node for node in usable if is_excluded(node) and machine(node) in present]
+
+
 def is_usable(node: Object) -> bool:
-    """Whether load balancers may send to the node: initialised, not excluded, not about to go."""
-    excluded = "node.kubernetes.io/exclude-from-external-load-balancers" in (node["metadata"].get("labels") or {})
+    """Whether load balancers may send to the node, whatever its labels: initialised, not about to go."""
     going = any(taint["key"] == "ToBeDeletedByClusterAutoscaler" for taint in node["spec"].get("taints") or [])
-    return "providerID" in node["spec"] and not excluded and not going
+    return "providerID" in node["spec"] and not going
+
+
+def is_excluded(node: Object) -> bool:
+    """Whether a label excludes the node."""
+    return "node.kubernetes.io/exclude-from-external-load-balancers" in (node["metadata"].get("labels") or {})
 
 
 def is_ingress(node: Object) -> bool:

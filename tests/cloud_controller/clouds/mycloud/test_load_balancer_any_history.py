@@ -501,7 +501,18 @@ class World(RuleBasedStateMachine):
     def _around(self, service: Object) -> tuple[list[Object], list[Object]]:
         slices = self.api.objects(ENDPOINT_SLICES)
         name = f"default/{service['metadata']['name']}-1"
-        return [*self.nodes.values()], [slices[name]] if name in slices else []
+        own = [slices[name]] if name in slices else []
+        return model.serving(service, [*self.nodes.values()], own, self._machines_behind(service)), own
+
+    def _machines_behind(self, service: Object) -> set[str]:
+        uid = service["metadata"]["uid"]
+        return {
+            machine
+            for lb in self._seen().values()
+            for listener in lb["listeners"].values()
+            if uid in (lb["tags"].get("kubernetes.io/service-uid"), listener["tags"].get("kubernetes.io/service-uid"))
+            for machine, _, _ in listener["backends"]
+        }
 
     def _check_services(self) -> None:
         seen = {lb["id"]: lb for lb in self.site.load_balancers()}
