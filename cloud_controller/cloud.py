@@ -163,7 +163,10 @@ class Selective(Protocol):
 
 @runtime_checkable
 class Untagged(Protocol):
-    """`Instances` of a cloud whose machines carry no cluster's tag (optional): `list` has all of the project."""
+    """`Instances` of a cloud whose machines carry no cluster's tag (optional): `list` has all of the project.
+
+    `created_at` of these is when they were created, not when they were last started.
+    """
 
     @property
     def of_any_cluster(self) -> bool: ...

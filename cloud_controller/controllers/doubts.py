@@ -5,7 +5,8 @@ Names alone prove nothing: hosts are renamed, and kubelets are told other names.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address
 
 from cloud_controller.cloud import Instance, NodeAddress
@@ -13,45 +14,70 @@ from cloud_controller.controllers import nodes as view
 from cloud_controller.kube import Object, name
 
 _SHOWN = 3
+_CLOCKS = timedelta(minutes=5)
+"""By how much the clocks of cloud and API server may differ."""
 
 
-def doubts(nodes: Iterable[Object], living: Iterable[Instance], with_nodes: Collection[str]) -> dict[str, str]:
+def doubts(
+    nodes: Iterable[Object], living: Iterable[Instance], with_nodes: Mapping[str, Object], *, untagged: bool = False
+) -> dict[str, str]:
     """Why a machine may be that of each of these nodes, and what to do; nodes without a machine are absent.
 
-    `living`: the cluster's machines that are not terminated. `with_nodes`: the ids of those that Nodes have as theirs.
+    `living`: the cluster's machines that are not terminated (`untagged`: the project's). `with_nodes`: the oldest Node
+    that has each machine as its own, by the machine's id.
     """
     living = tuple(living)
-    holders: dict[IPv4Address | IPv6Address, Instance] = {}
+    holders: dict[IPv4Address | IPv6Address, list[Instance]] = {}
     for machine in living:
         for address in _addresses(machine.addresses):
-            holders.setdefault(address, machine)
-    found = {name(node): _doubt(node, holders, living, with_nodes) for node in nodes}
+            holders.setdefault(address, []).append(machine)
+    found = {name(node): _doubt(node, holders, living, with_nodes, untagged=untagged) for node in nodes}
     return {of: doubt for of, doubt in found.items() if doubt is not None}
 
 
 def _doubt(
     node: Object,
-    holders: Mapping[IPv4Address | IPv6Address, Instance],
+    holders: Mapping[IPv4Address | IPv6Address, Iterable[Instance]],
     living: Iterable[Instance],
-    with_nodes: Collection[str],
+    with_nodes: Mapping[str, Object],
+    *,
+    untagged: bool,
 ) -> str | None:
     own = _addresses(view.addresses(node))
     for address in own:
-        if machine := holders.get(address):
+        for machine in holders.get(address, ()):
+            # A younger Node's machine got the address when it was free again; an older one's host may be renamed.
+            if (other := with_nodes.get(machine.id)) and _registered(other) > _registered(node):
+                continue
             patch = f'kubectl patch node {name(node)} -p \'{{"spec":{{"providerID":"{machine.provider_id}"}}}}\''
             return (
                 f"machine {machine.id}, named {machine.name!r}, has its address {address}: if it is the node's, run "
                 f"{patch}; otherwise delete the node"
             )
     # Until it is initialised, a node has no address, unless its kubelet was given one.
-    others = () if own else [machine.id for machine in living if machine.id not in with_nodes]
+    lonely = () if own else [machine for machine in living if machine.id not in with_nodes]
+    # Elsewhere, `created_at` may be when the machine was last started.
+    others = [machine.id for machine in lonely if not (untagged and _is_younger(machine, node))]
     if not others:
         return None
     more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    machines = f"these machines of the {'project' if untagged else 'cluster'} have no node"
     return (
-        f"it has no address, and these machines of the cluster have no node: {', '.join(others[:_SHOWN])}{more}; if "
-        "one of them is the node's, set the node's spec.providerID; otherwise delete the node"
+        f"it has no address, and {machines}: {', '.join(others[:_SHOWN])}{more}; if one of them is the node's, set the "
+        "node's spec.providerID; otherwise delete the node"
     )
+
+
+def _is_younger(machine: Instance, node: Object) -> bool:
+    """Whether the machine was certainly made after the node, so that its kubelet cannot have registered it."""
+    registered = _registered(node)
+    if machine.created_at is None or not registered:
+        return False
+    return machine.created_at > datetime.fromisoformat(registered) + _CLOCKS
+
+
+def _registered(node: Object) -> str:
+    return str(node["metadata"].get("creationTimestamp") or "")
 
 
 def _addresses(found: Iterable[NodeAddress]) -> list[IPv4Address | IPv6Address]:

@@ -14,7 +14,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cloud_controller.binding import Evidence
-from cloud_controller.cloud import CloudError, Conflict, Instance, Instances, InstanceState, Selective, Unlisting
+from cloud_controller.cloud import (
+    CloudError,
+    Conflict,
+    Instance,
+    Instances,
+    InstanceState,
+    Selective,
+    Unlisting,
+    Untagged,
+)
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.doubts import doubts
 from cloud_controller.kube import Object, name, uid
@@ -197,6 +206,7 @@ class InstanceSnapshot:
         NEVER DELETE SUCH A NODE: no machine is called so, which proves nothing. `among`: all nodes.
         """
         found, _ = described
+        among = tuple(among)
         nameless = [
             node for node in nodes if not node["spec"].get("providerID") and found.get(name(node), node) is None
         ]
@@ -206,10 +216,13 @@ class InstanceSnapshot:
             with self._listing:
                 self._ensure_list(_DOUBTS_AGE, frozenset())
                 living = self._living
+            # The list tells nothing of provider IDs that are spelled otherwise than the cloud's.
+            self.describe(node for node in among if provider_ids([node]) - self._by_provider_id.keys())
         except CloudError as error:
             return dict.fromkeys(map(name, nameless), f"could not list the cluster's machines: {error}")
-        claimed = {machine for node in among if (machine := self._machine_id(node, found))}
-        return doubts(nameless, living.values(), claimed)
+        oldest_last = sorted(among, key=view.age, reverse=True)
+        claimed = {machine: node for node in oldest_last if (machine := self._machine_id(node, found))}
+        return doubts(nameless, living.values(), claimed, untagged=isinstance(self._instances, Untagged))
 
     def _ours(self, nodes: Iterable[Object]) -> tuple[Object, ...]:
         if not isinstance(self._instances, Selective):

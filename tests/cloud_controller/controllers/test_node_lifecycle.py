@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from unittest.mock import Mock
 
@@ -165,6 +166,58 @@ def test_a_node_without_address_stays_while_a_machine_has_no_node(cloud: Any) ->
 
     assert action.kind is ActionKind.IGNORE
     assert "these machines of the cluster have no node: i-c, i-d, i-e and 1 more" in str(action.reason)
+
+
+def made(at: str, of: Object) -> Object:
+    return {**of, "metadata": {**of["metadata"], "creationTimestamp": at}}
+
+
+@pytest.mark.parametrize(
+    ("day", "kind"),
+    [("2026-01-02", ActionKind.DELETE), ("2026-01-01", ActionKind.IGNORE), ("2025-12-31", ActionKind.IGNORE)],
+    ids=["used again", "not known", "host renamed"],
+)
+def test_the_address_of_another_nodes_machine_keeps_only_a_younger_node(cloud: Any, day: str, kind: ActionKind) -> None:
+    cloud.machine("b", addresses=(NodeAddress("InternalIP", "10.9.0.5"),))
+    web = made("2026-01-01T00:00:00Z", nameless("a-web", "10.9.0.5"))
+
+    (action,) = after_a_minute(cloud, web, made(f"{day}T00:00:00Z", node("b", "True")))
+
+    assert action.kind is kind
+
+
+def test_a_machine_has_a_node_however_that_spells_its_provider_id(cloud: Any) -> None:
+    machine = cloud.machine("b")
+    ready = node("b", "True")
+    ready["spec"]["providerID"] = "fake://i-b"
+    describe = cloud.describe
+    cloud.describe = lambda refs: {
+        of: machine if of.provider_id == "fake://i-b" else each for of, each in describe(refs).items()
+    }
+
+    (action,) = after_a_minute(cloud, nameless(), ready)
+
+    assert action.kind is ActionKind.DELETE
+
+
+@pytest.mark.parametrize(
+    ("created", "kind"),
+    [
+        (None, ActionKind.IGNORE),
+        ("2025-12-31T23:59:00Z", ActionKind.IGNORE),
+        ("2026-01-01T00:04:00Z", ActionKind.IGNORE),
+        ("2026-01-01T00:06:00Z", ActionKind.DELETE),
+    ],
+)
+def test_a_projects_machine_keeps_no_node_that_is_older(cloud: Any, created: str | None, kind: ActionKind) -> None:
+    cloud.of_any_cluster = True
+    cloud.machine("c", created_at=created and datetime.fromisoformat(created))
+    cloud.machine("b")
+
+    (action,) = after_a_minute(cloud, made("2026-01-01T00:00:00Z", nameless()), node("b", "True"))
+
+    assert action.kind is kind
+    assert ("these machines of the project have no node: i-c" in str(action.reason)) is (kind is ActionKind.IGNORE)
 
 
 def test_a_node_that_only_its_name_tells_stays_if_machines_cannot_be_listed(cloud: Any) -> None:
