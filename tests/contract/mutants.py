@@ -242,6 +242,8 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
      test_holding.test_without_a_machine_of_the_cluster_nothing_is_made_and_no_finalizer_released_until_it_is_confirmed),
     (f"{CLB} {NLB}", "machines of others are listed", defects.leaves_out("ecs DescribeInstances", "Tag"),
      test_holding.test_without_a_machine_of_the_cluster_nothing_is_made_and_no_finalizer_released_until_it_is_confirmed),
+    (MYCLOUD, "machines of others are listed", machine_defects.foreign_machines_listed,
+     test_holding.test_nor_does_a_process_that_has_changed_a_service_believe_that_its_load_balancer_is_gone),
     # Changes
     (BALANCERS, "errors are swallowed", load_balancer_defects.errors_swallowed,
      test_changes.test_a_change_without_an_answer_is_reported_as_unavailable),

@@ -121,6 +121,28 @@ def test_without_a_machine_of_the_cluster_nothing_is_made_and_no_finalizer_relea
     assert not cluster.objects["services"]
 
 
+def test_nor_does_a_process_that_has_changed_a_service_believe_that_its_load_balancer_is_gone(
+    harness: Harness,
+) -> None:
+    cluster = with_load_balancer(harness, harness.node("one"))
+    cluster.service()["status"] = {}
+    running = started(harness, cluster)
+    assert cluster.ingress
+    Process(harness).bring(None)
+    harness.wire.writes.clear()
+    move(cluster, harness)
+    cluster.events.clear()
+
+    running.resync()
+    running.settle()
+    cluster.delete_service()
+    running.settle()
+
+    assert WEB in cluster.objects["services"]
+    assert {*cluster.reasons} == {HELD}
+    assert harness.wire.writes == []
+
+
 def test_with_a_machine_of_the_cluster_a_lost_load_balancer_is_made_again(harness: Harness) -> None:
     cluster = with_lost_load_balancer(harness)
 

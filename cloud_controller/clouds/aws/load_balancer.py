@@ -100,6 +100,8 @@ class AwsLoadBalancers:
             self._kind_of |= dict.fromkeys((*left, *(lb.id for lb in network)), self._network)
             self._kind_of |= dict.fromkeys((lb.id for lb in classic), self._classic)
         found += self._unlisted({*ids} - {lb.id for lb in found})
+        if service_uids is None and self._groups.left_behind({lb.id for lb in found}):
+            self._vpc_state.facts(max_age=0.0)  # What was read before its load balancer was gone proves nothing.
         found += self._left_behind(found, left)
         foreign = {upstream.name_for(uid) for uid in service_uids or ()}
         return [lb for lb in found if service_uids is None or lb.id in {*ids, *foreign} or _uid(lb) in service_uids]

@@ -24,6 +24,11 @@ def shows(load_balancers: Iterable[ObservedLoadBalancer], uid: str) -> bool:
     return any(lb.adoptable is not None or any(owner.uid == uid for owner in lb.owners) for lb in load_balancers)
 
 
+def _stays(load_balancers: Iterable[ObservedLoadBalancer], uid: str) -> bool:
+    """Whether something of the Service stays in the cloud."""
+    return shows((lb for lb in load_balancers if lb.state not in _ENDING), uid)
+
+
 def lacking(
     services: Iterable[Object],
     load_balancers: Sequence[ObservedLoadBalancer],
@@ -63,6 +68,7 @@ class Anchor:
         self._builder = builder
         self._rules = rules
         self._known = SeenDeletions()
+        """The Services of which this process itself has left nothing."""
         self._doubts = False
         """By the last look. New Services say nothing themselves."""
 
@@ -76,7 +82,7 @@ class Anchor:
         """Whether nothing may be done for this Service, for which the cloud shows this. Raises CloudError."""
         uid = service["metadata"]["uid"]
         if shows(observed, uid):
-            if any(lb.state not in _ENDING for lb in observed):
+            if _stays(observed, uid):
                 self._known.forget(uid)
             return False
         known = uid in self._known
@@ -88,9 +94,12 @@ class Anchor:
             self._doubts = not self._anchored(afresh=False)
         return self._doubts
 
-    def changed(self, uid: str) -> None:
-        """This process has changed this Service, or what it has: that nothing is left of it is no surprise."""
-        self._known.remember(uid)
+    def changed(self, uid: str, left: Iterable[ObservedLoadBalancer]) -> None:
+        """This process has changed what this Service has, and left this: if that is nothing, it will be no surprise."""
+        if _stays(left, uid):
+            self._known.forget(uid)
+        else:
+            self._known.remember(uid)
 
     def _lacks(self, services: Iterable[Object], load_balancers: Sequence[ObservedLoadBalancer]) -> bool:
         identified = self._machines.identifies(self._nodes.items())

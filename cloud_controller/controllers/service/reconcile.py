@@ -417,7 +417,6 @@ class ServiceReconciler:
         elif not result.ok:
             operation = None
         if operation is not None and events is not None:
-            self._anchor.changed(uid)
             events.done(replace(result.action, operation=operation), self._changed_by(operation))
         if isinstance(result.action.operation, CreateLoadBalancer) and isinstance(result.error, Unavailable):
             self._creation_lost()
@@ -433,10 +432,11 @@ class ServiceReconciler:
                 # Whoever waits for it learns of it now: nothing reads it again.
                 self._part_freed(known.id, key)
                 self._cache.drop(known.id)
-                return
-            self._cache.put(key, uid, known)
-            if _frees(operation, known):
-                self._part_freed(known.id, key)
+            else:
+                self._cache.put(key, uid, known)
+                if _frees(operation, known):
+                    self._part_freed(known.id, key)
+        self._anchor.changed(uid, self._cache.get(key))
 
 
 def _raise_failure(results: Sequence[ActionResult]) -> None:

@@ -35,23 +35,25 @@ def strip(account: Any) -> Any:
     return account
 
 
-@pytest.mark.parametrize("restarted", [True, False], ids=["after a restart", "while it runs"])
+@pytest.mark.parametrize("when", ["after a restart", "after a full read", "between full reads"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_in_another_account_of_the_same_names_services_wait(kind: str, restarted: bool) -> None:
+def test_in_another_account_of_the_same_names_services_wait(kind: str, when: str) -> None:
     make, balancer, web = KINDS[kind]
     account, other = make(), strip(make())
     cluster: Cluster = account.cluster()
     running = served(account, cluster, web())
-    served(account, cluster, web(name="gone"))
+    cluster.put(web(name="gone"))
+    running.settle()
     (before, kept) = account.objects(balancer), other.objects(balancer)
     cluster.delete_service("default/gone")
     cluster.events.clear()
 
-    if restarted:
+    if when == "after a restart":
         running = Running(other, cluster)
     else:
-        running.resync()
         running.cloud._client._http = StandInHttp(other.standin)
+    if when == "after a full read":
+        running.resync()
     running.settle("default/gone")
     running.resync()
     cluster.put(web(name="new"))
