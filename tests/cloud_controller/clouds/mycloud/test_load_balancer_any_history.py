@@ -388,6 +388,8 @@ class World(RuleBasedStateMachine):
                 body = {each: value for each, value in pool.items() if each != "name"}
                 client.put(f"{path}/backend_sets/{pool['name']}", {**body, "backends": []})
 
+    # Each throttled call waits for 20 seconds, and all of them must be over within LONG_ENOUGH.
+    @precondition(lambda self: sum(count for _, _, count in self.faults) < 32)
     @rule(operation=operations, kind=st.sampled_from(["throttle", "drop_answer", "error"]), count=st.integers(1, 8))
     def the_next_calls_fail(self, operation: str, kind: str, count: int) -> None:
         self.faults.append((operation, kind, count))
