@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloud_controller import apply, clouds, rbac
-from cloud_controller.binding import Binding
+from cloud_controller.binding import NOTHING, Binding
 from cloud_controller.cleanup import GoneCluster
-from cloud_controller.cloud import Cloud, CloudError, Instance, InstanceRef
+from cloud_controller.cloud import Cloud, CloudError, ForeignCluster, Instance, InstanceRef
 from cloud_controller.controllers import node, node_lifecycle, route
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
@@ -199,7 +199,17 @@ def observe_and_plan(world: World, target: Target) -> list[Step]:
     if target.existing:
         # The kubeconfig is the stack's. Otherwise the cloud itself gives the access to the cluster with this id.
         binding = Binding(cluster_uid(world.kube))
-        prove((), lambda: nodes, world.cloud, machines, (target.cluster_cidr,), binding)
+        try:
+            prove((), lambda: nodes, world.cloud, machines, (target.cluster_cidr,), binding)
+        except ForeignCluster as error:
+            # The daemon's advice is an option, which a program has not.
+            raise ForeignCluster(
+                f"the stack's kubeconfig leads to an API server (UID {binding.uid}) none of whose Nodes has a machine "
+                f"or route that the cloud shows of cluster {world.cloud.cluster_id}: correct `kubeconfig`, or the cluster "
+                "and credentials of the cloud config. Only if both are right (all machines were replaced), delete the "
+                "Nodes whose machines are gone: `kubectl delete node NAME`. `cloud-controller plan "
+                f"--moved-from-cluster={NOTHING}` shows the cluster meanwhile"
+            ) from error
     seen = node.observe_nodes(nodes, machines)
     steps = _steps(node.NAME, node.plan(seen, node.NodeOptions(declared=declared)), target, nodes)
     steps += _unregistered(target, nodes) + _foreign_nodes(nodes, target)

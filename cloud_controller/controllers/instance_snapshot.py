@@ -163,10 +163,10 @@ class InstanceSnapshot:
         IF NOT, NOTHING MAY BE DELETED: Nodes and cloud config are probably of different clusters, and every Node,
         route and Service would look obsolete. `after`: no answer may be older than this time of the clock.
         """
-        nodes = self._ours(nodes)
-        ids = provider_ids(nodes)
-        if not ids:
+        nodes = [node for node in self._ours(nodes) if node["spec"].get("providerID")]
+        if not nodes:
             return False
+        ids = provider_ids(nodes)
         with self._listing:
             if self._listed_at < after:
                 self._list()
@@ -175,10 +175,13 @@ class InstanceSnapshot:
                 self._list()  # All machines may have been replaced since the last list.
             if ids & self._listed_provider_ids:
                 return True
-        if not isinstance(self._instances, Unlisting):
-            return False
-        unlisted = [*filter(self._instances.is_unlisted, nodes)]
-        return any(self.describe(unlisted, min(max_age, max(0.0, self._clock() - after)))[0].values())
+        # Nodes may spell a provider ID otherwise than the list. That the cloud describes a machine proves nothing: it
+        # describes those of the account's other clusters, too.
+        is_unlisted = self._instances.is_unlisted if isinstance(self._instances, Unlisting) else lambda _: False
+        unlisted = {name(node) for node in nodes if is_unlisted(node)}
+        asked = sorted(nodes, key=lambda node: name(node) not in unlisted)[: view.BATCH]
+        found, _ = self.describe(asked, min(max_age, max(0.0, self._clock() - after)))
+        return any(each and (each.id in self._listed or of in unlisted) for of, each in found.items())
 
     def identifies(self, nodes: Iterable[Object]) -> bool:
         """Whether one of these nodes names its machine."""
@@ -189,10 +192,16 @@ class InstanceSnapshot:
         nodes = self._ours(nodes)
         if not self.identifies(nodes):
             return Evidence("machines")
-        # A machine that has been replaced registers under its name, before it has a provider ID.
+        # A machine that has been replaced registers under its name, before it has a provider ID; if its predecessor had
+        # the same name, that one's Node keeps its provider ID.
         joining = [node for node in nodes if not node["spec"].get("providerID")]
-        alive = self.anchored(nodes) or any(self.describe(joining)[0].values())
+        alive = self.anchored(nodes) or self._are_called(nodes) or any(self.describe(joining)[0].values())
         return Evidence("machines", len(self._living), int(alive))
+
+    def _are_called(self, nodes: Iterable[Object]) -> bool:
+        """Whether a machine of the last list may have one of these Nodes, by its name."""
+        names = {*map(name, nodes)}
+        return any(machine.node_names & names for machine in self._living.values())
 
     def living(self, ids: Iterable[str]) -> frozenset[str]:
         """The machines among `ids` that are not terminated, by a list that is at most `lifetime` old."""

@@ -55,6 +55,7 @@ def test_machines_none_of_which_is_a_nodes_are_another_clusters(cloud: FakeCloud
         (node("worker", "worker"), node("theirs", "theirs")),
         (node("old", "old"), node("worker")),
         (node("virtual-1", "theirs"),),
+        (node("worker", "old"),),
     ],
     ids=[
         "they boot",
@@ -62,6 +63,7 @@ def test_machines_none_of_which_is_a_nodes_are_another_clusters(cloud: FakeCloud
         "one is a Node's",
         "all were replaced, and the first new one registers",
         "the only Nodes are left alone",
+        "a machine was replaced by one of its name, whose Node stays",
     ],
 )
 def test_machines_may_be_the_clusters_own_where(cloud: FakeCloud, nodes: tuple[Object, ...]) -> None:

@@ -317,8 +317,14 @@ def test_an_existing_clusters_kubeconfig_that_leads_to_other_machines_is_refused
     theirs["spec"]["providerID"] = provider_id("theirs")
     world = cluster("a", nodes=[theirs])
 
-    with pytest.raises(ForeignCluster, match="1 machines of this cluster"):
-        observe_and_plan(world, Target(CIDR, (), BY_PULUMI, existing=True))
+    existing = Target(CIDR, (), BY_PULUMI, existing=True)
+    with pytest.raises(
+        ForeignCluster, match=r"the stack's kubeconfig leads .* cluster c-1: correct .*kubectl delete node"
+    ):
+        observe_and_plan(world, existing)
+
+    world.kube.delete(NODES, "theirs")
+    observe_and_plan(world, existing)
 
 
 def test_teardown_removes_owned_routes_of_the_cluster_and_nothing_else() -> None:

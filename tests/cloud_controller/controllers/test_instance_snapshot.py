@@ -406,7 +406,6 @@ def test_a_list_serves_a_node_whose_provider_id_is_spelled_otherwise_once_it_was
 ) -> None:
     machine = cloud.machine("a")
     spelled = {"metadata": {"name": "a", "uid": "uid-a"}, "spec": {"providerID": "fake://i-a"}}
-    assert not snapshot.anchored([spelled])
     cloud.machines["other spelling"] = replace(machine, provider_id="fake://i-a")
     snapshot.describe([spelled])
     del cloud.machines["other spelling"]
@@ -417,6 +416,27 @@ def test_a_list_serves_a_node_whose_provider_id_is_spelled_otherwise_once_it_was
     assert snapshot.anchored([spelled])
     assert snapshot.describe([spelled]) == ({"a": machine}, {})
     assert len(cloud.describes) == 1
+
+
+class Spelling(FakeCloud):
+    """A cloud that describes each machine by its bare ID, those of other clusters too."""
+
+    def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+        self.describes.append(len(refs))
+        return {ref: make_instance((ref.provider_id or "").removeprefix("i-")) for ref in refs}
+
+
+@pytest.mark.parametrize(("spelled", "anchored"), [("i-a", True), ("i-theirs", False)])
+def test_a_provider_id_that_is_spelled_otherwise_is_an_anchor_if_its_machine_is_listed(
+    clock: Clock, spelled: str, anchored: bool
+) -> None:
+    cloud = Spelling()
+    cloud.machine("a")
+    snapshot = InstanceSnapshot(cloud, LIFETIME, clock=clock)
+    nodes = [{"metadata": {"name": f"n{i}", "uid": f"{i}"}, "spec": {"providerID": spelled}} for i in range(250)]
+
+    assert snapshot.anchored(nodes) is anchored
+    assert calls(cloud) == (1, 1), "a hundred Nodes are enough"
 
 
 def test_an_anchor_is_looked_for_again_where_the_last_list_is_older_than_the_doubt(
@@ -430,7 +450,7 @@ def test_an_anchor_is_looked_for_again_where_the_last_list_is_older_than_the_dou
 
     assert snapshot.anchored([one])
     assert not snapshot.anchored([one], after=doubted_at)
-    assert calls(cloud) == (2, 0)
+    assert calls(cloud) == (2, 1)
 
 
 def test_nodes_without_a_provider_id_are_no_anchor_and_cost_no_call(
