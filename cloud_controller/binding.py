@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cloud_controller.cloud_errors import ForeignCluster
+from cloud_controller.listed import listed
 from cloud_controller.load_balancers.model import CLUSTER_UID_TAG, Built, LoadBalancerModel, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.sharing import LEFT_TAG
 
 NOTHING = "none"
 """The value of `--moved-from-cluster` that starts a cluster without any of its former resources."""
-_SHOWN = 5
 _TAKE_OVER = (
     "Only if this cluster takes the place of that one, end its controllers and pass its UID with --moved-from-cluster: "
     "`kubectl get namespace kube-system -o jsonpath={.metadata.uid}` there shows it or, if nothing answers any more, "
@@ -104,8 +104,8 @@ def judge(evidence: Sequence[Evidence], binding: Binding, cluster_id: str) -> No
         names = [name for of in each.foreign.values() for name in of]
         if names:
             raise ForeignCluster(
-                f"cluster {cluster_id}: {each.kind} {_listed(names)} serve another API server than this one (UID "
-                f"{binding.uid}): the cloud config or the kubeconfig is for another cluster. {_TAKE_OVER}"
+                f"cluster {cluster_id}: {each.kind} {listed(sorted({*names}))} serve another API server than this one "
+                f"(UID {binding.uid}): the cloud config or the kubeconfig is for another cluster. {_TAKE_OVER}"
             )
     present = [each for each in evidence if each.found]
     if present and not any(each.alive for each in present) and binding.moved_from is None:
@@ -124,9 +124,3 @@ def own_tags(model: LoadBalancerModel, cluster_id: str) -> Iterator[Mapping[str,
         owner = Owner.of_tags(tags)
         if owner is not None and owner.cluster_id == cluster_id:
             yield tags
-
-
-def _listed(names: Sequence[str]) -> str:
-    unique = sorted({*names})
-    more = f" and {len(unique) - _SHOWN} more" if len(unique) > _SHOWN else ""
-    return ", ".join(unique[:_SHOWN]) + more

@@ -20,6 +20,7 @@ from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.controllers.volume.operations import DetachVolume, DiscardVolume
 from cloud_controller.converge import Refused
 from cloud_controller.kube import ApiError, Kube, KubeApi, NotFoundError
+from cloud_controller.listed import listed
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
@@ -36,7 +37,6 @@ from cloud_controller.volumes import CLAIM_TAG, AttachmentState, Volume, VolumeS
 
 WHY = "its cluster is gone"
 _PROBE_SECONDS = 5.0
-_SHOWN = 5
 
 
 class GoneCluster(Kube):
@@ -116,9 +116,8 @@ def require_dead(cloud: Cloud) -> bool:
         raise Refused(_lives(cloud, f"{cloud.provider_name} shows it, whether its API server answers or not"))
     machines = () if isinstance(cloud.instances, Untagged) else cloud.instances.list()
     if alive := [each for each in machines if each.state is not InstanceState.TERMINATED]:
-        named = [f"{each.id} ({each.name}, {each.state})" for each in alive[:_SHOWN]]
-        more = [f"{len(alive) - _SHOWN} more"] if len(alive) > _SHOWN else []
-        raise Refused(_lives(cloud, f"it has {_counted(len(alive), 'machine')}: {', '.join([*named, *more])}"))
+        named = listed([f"{each.id} ({each.name}, {each.state})" for each in alive])
+        raise Refused(_lives(cloud, f"it has {_counted(len(alive), 'machine')}: {named}"))
     return has_cluster is False
 
 

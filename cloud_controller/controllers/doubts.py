@@ -12,8 +12,8 @@ from ipaddress import IPv4Address, IPv6Address
 from cloud_controller.cloud import Instance, NodeAddress
 from cloud_controller.controllers import nodes as view
 from cloud_controller.kube import Object, name
+from cloud_controller.listed import listed
 
-_SHOWN = 3
 _CLOCKS = timedelta(minutes=5)
 """By how much the clocks of cloud and API server may differ."""
 
@@ -60,10 +60,9 @@ def _doubt(
     others = [machine.id for machine in lonely if not (untagged and _is_younger(machine, node))]
     if not others:
         return None
-    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
     machines = f"these machines of the {'project' if untagged else 'cluster'} have no node"
     return (
-        f"it has no address, and {machines}: {', '.join(others[:_SHOWN])}{more}; if one of them is the node's, set the "
+        f"it has no address, and {machines}: {listed(others, 3)}; if one of them is the node's, set the "
         "node's spec.providerID; otherwise delete the node"
     )
 

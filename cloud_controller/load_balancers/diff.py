@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.listed import listed
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Catalogue, Mutability
 from cloud_controller.load_balancers.differences import (
@@ -116,7 +117,7 @@ def _create(
     target: str,
     client_token: str,
 ) -> Action:
-    listeners = _listed([str(listener) for listener in desired.listeners]) or "no listeners"
+    listeners = listed([str(listener) for listener in desired.listeners], MOST_NAMED) or "no listeners"
     backends = len({member.address for pool in desired.pools for member in pool.members})
     what = f"load balancer {desired.name}: {listeners}; {backends} {'backend' if backends == 1 else 'backends'}"
     changes = tuple(_made(desired))
@@ -340,12 +341,7 @@ def _pool_made_or_changed(
 def shown(members: Sequence[Member]) -> str:
     """The members in the words of a plan."""
     names = [f"{member.instance_id} ({member.address}:{member.port})" for member in members]
-    return _listed(names) or "no members"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{', '.join(names[:MOST_NAMED])}{more}"
+    return listed(names, MOST_NAMED) or "no members"
 
 
 # ------------------------------------------------------------------------------------------------------- listeners

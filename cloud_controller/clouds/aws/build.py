@@ -21,13 +21,11 @@ from cloud_controller.clouds.aws.facts import BuildFacts, Facts
 from cloud_controller.clouds.aws.named import named
 from cloud_controller.clouds.aws.provider_ids import identity
 from cloud_controller.clouds.aws.request import kind_of, request
+from cloud_controller.listed import listed
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import Built, Object, Owner
-
-_NAMED = 5
-"""The number of pods that a warning names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +129,9 @@ def _closed(vpc: Facts, groups_of_pods: Mapping[str, tuple[str, ...]], cluster_t
     opened = {group.id for group in vpc.node_groups}
     pods = {address: groups for address, groups in groups_of_pods.items() if opened.isdisjoint(groups)}
     if pods:
-        shown = [f"{address} ({', '.join(groups)})" for address, groups in sorted(pods.items())[:_NAMED]]
-        more = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
+        shown = [f"{address} ({', '.join(groups)})" for address, groups in sorted(pods.items())]
         why = (
             f"none of these pods' security groups has the tag {cluster_tag}, so the controller does not open"
             " them to load balancers"
         )
-        yield "PodSecurityGroups", f"{', '.join(shown)}{more}: {why}"
+        yield "PodSecurityGroups", f"{listed(shown)}: {why}"

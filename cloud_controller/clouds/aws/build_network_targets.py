@@ -8,6 +8,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.request import Port, Request, as_text
 from cloud_controller.clouds.common.service_spec import is_local
+from cloud_controller.listed import listed
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import HealthCheck, Pool
 
@@ -19,8 +20,6 @@ OF_ALL_PORTS = "target_group_attributes"
 OF_PORT = "target_group_attributes_of_port"
 """The family of annotations for the target group of one port."""
 
-_NAMED = 5
-"""The number of targets that a warning names."""
 
 _TIMEOUTS = {"HTTP": 6, "HTTPS": 10, "TCP": 10}
 """AWS's defaults in seconds; upstream sets none."""
@@ -77,11 +76,8 @@ def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[
     addresses = dict.fromkeys(member.address for pool in pools for member in pool.members)
     outside = [address for address in addresses if asked.facts.is_outside(address)]
     if outside:
-        more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
-        why = (
-            f"{', '.join(outside[:_NAMED])}{more}: not in a subnet of {asked.facts.vpc_id}, which needs a route to them"
-        )
-        yield "TargetsOutsideVpc", why
+        why = f"not in a subnet of {asked.facts.vpc_id}, which needs a route to them"
+        yield "TargetsOutsideVpc", f"{listed(outside)}: {why}"
 
 
 def require_members(asked: Request, ports: Sequence[Port], targets: str, backends: Backends) -> None:

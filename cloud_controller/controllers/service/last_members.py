@@ -13,12 +13,11 @@ from operator import attrgetter
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.controllers.service.rules import EXCLUDE_LABEL, members_of
+from cloud_controller.listed import listed
 from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from cloud_controller.load_balancers.model import LoadBalancerBuilder, Object, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.sharing import is_of
 
-_NAMED = 5
-"""Nodes that a message names."""
 _ADDRESS, _INSTANCE = attrgetter("address"), attrgetter("instance_id")
 
 
@@ -47,9 +46,8 @@ def with_last_members(
             serving = tuple(node for node in candidates if keys(replace(backends, nodes=(node,))) & registered)
     if not serving:
         return backends, None
-    more = f" and {len(serving) - _NAMED} others" if len(serving) > _NAMED else ""
-    nodes = ", ".join(each.node for each in serving[:_NAMED])
-    return replace(backends, nodes=serving), f"without {nodes}{more}, excluded by label {EXCLUDE_LABEL}, it has none"
+    nodes = listed([each.node for each in serving])
+    return replace(backends, nodes=serving), f"without {nodes}, excluded by label {EXCLUDE_LABEL}, it has none"
 
 
 def _with_members(backends: Backends, present: Set[str]) -> tuple[NodeBackend, ...]:

@@ -41,7 +41,6 @@ from cloud_controller.load_balancers.operations import (
 )
 
 _LISTENER_EXISTS = "ListenerAlreadyExists"
-_NAMED = 5
 _REASON = "managed-by-cloud-controller"
 _AT_CREATION = {
     "address_type": "AddressType",
