@@ -121,6 +121,8 @@ def texts(entry: Annotation) -> list[str]:
     found += [",".join(["a=b"] * (entry.most + more)) for more in (0, 1)] if entry.type is tuple else []
     found += ["~" + "(.*)" * 30 + "Z"]  # of a pattern
     found += [*entry.allowed, *(word.upper() for word in entry.allowed), *entry.refused, *entry.harmless]
+    # Folded by Unicode, these letters are an s and a k.
+    found += [word.replace(a, b) for word in entry.allowed for a, b in (("s", "\u017f"), ("k", "\u212a"))]
     found += [
         str(number + more) for number in (entry.minimum, entry.maximum) if number is not None for more in (-1, 0, 1)
     ]
