@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.cloud import Conflict, InvalidConfiguration, NotFound, Unavailable
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
-from cloud_controller.clouds.alicloud.clb import listeners
+from cloud_controller.clouds.alicloud.clb.changes import Changes
 from cloud_controller.clouds.alicloud.errors import Refusal
 from cloud_controller.clouds.alicloud.requests import is_read
 from cloud_controller.controllers.service.address_changes import ANNOTATION, AddressChanges
@@ -753,16 +753,17 @@ def test_a_bug_after_the_creation_is_told_and_makes_no_second_load_balancer(
     account: Balancing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = Running(account, account.cluster())
-    running.cluster.put(service(HTTPS, port(443)))
+    running.cluster.put(service())
     with monkeypatch.context() as patched:
-        patched.delitem(listeners._CREATE, "https")
+        patched.setattr(Changes, "_with_parts", lambda *_: {}["a bug"])
         with pytest.raises(KeyError):
             running.handle()
     assert "SyncLoadBalancerFailed" in running.cluster.reasons
+    assert writes(account) == [CREATE]
 
     running.settle()
 
-    assert only(account, CLB)
+    assert CREATE not in writes(account)
     assert not running.plan().changes
 
 
