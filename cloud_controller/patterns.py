@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from string import ascii_lowercase, ascii_uppercase
 
 import re2
 
@@ -20,6 +21,7 @@ _MEMORY = 1 << 20
 _OF_AUTHOR = 1 << 16
 """For an author's: some 2,700 instructions, each taken at most once for each character of a text."""
 _KEPT = 1024
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 class InvalidPattern(ValueError):
@@ -41,6 +43,16 @@ def of_author(pattern: str, *, is_glob: bool) -> Callable[[str], bool]:
     compiled = _compiled(glob(pattern) if is_glob else pattern, _OF_AUTHOR)
     found = compiled.fullmatch if is_glob else compiled.search
     return lambda text: found(_bytes(text)) is not None
+
+
+def any_case(text: str) -> str:
+    """The pattern of this text in upper and lower case. `(?i)` of RE2 also takes the long s (U+017F) for an s."""
+    return "".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else re.escape(c) for c in text)
+
+
+def lower(text: str) -> str:
+    """The text with A to Z in lower case, as `lowerAscii` of CEL: `str.lower` makes a k of the Kelvin sign too."""
+    return text.translate(_LOWER)
 
 
 def glob(pattern: str) -> str:

@@ -205,9 +205,9 @@ def observe_and_plan(world: World, target: Target) -> list[Step]:
             # The daemon's advice is an option, which a program has not.
             raise ForeignCluster(
                 f"the stack's kubeconfig leads to an API server (UID {binding.uid}) none of whose Nodes has a machine "
-                f"or route that the cloud shows of cluster {world.cloud.cluster_id}: correct `kubeconfig`, or the cluster "
-                "and credentials of the cloud config. Only if both are right (all machines were replaced), delete the "
-                "Nodes whose machines are gone: `kubectl delete node NAME`. `cloud-controller plan "
+                f"or route that the cloud shows of cluster {world.cloud.cluster_id}: correct `kubeconfig`, or the "
+                "cluster and credentials of the cloud config. Only if both are right (all machines were replaced), "
+                "delete the Nodes whose machines are gone: `kubectl delete node NAME`. `cloud-controller plan "
                 f"--moved-from-cluster={NOTHING}` shows the cluster meanwhile"
             ) from error
     seen = node.observe_nodes(nodes, machines)

@@ -17,6 +17,7 @@ from enum import IntEnum
 from typing import Generic, TypeVar
 
 from cloud_controller.cloud import CloudError, Throttled, Unavailable
+from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import ApiError
 from cloud_controller.retries import backoff
 
@@ -260,7 +261,8 @@ class WorkQueue(Generic[K]):
 def work(queue: WorkQueue[K], handle: Callable[[K], None]) -> None:
     """Process keys with `handle` until the queue is closed; the body of a worker thread.
 
-    After a `CloudError` or an `ApiError`, the key is retried. `handle` itself reports the error (event, status).
+    After any error the key is retried: a bug that one object's author can reach must not stop the work on all others,
+    here and at the next leader. Only `WriteRefused` ends the thread. `handle` itself reports the error (event, status).
     """
     while (key := queue.get()) is not None:
         began = time.thread_time()
@@ -269,6 +271,11 @@ def work(queue: WorkQueue[K], handle: Callable[[K], None]) -> None:
         except (CloudError, ApiError) as error:
             delay = queue.add_after_error(key, error)
             _log.warning("failed key=%s retry_in=%.1fs error=%r", key, delay, str(error))
+        except WriteRefused:
+            raise
+        except Exception as bug:  # noqa: BLE001 - whatever it is, it concerns this key
+            delay = queue.add_rate_limited(key)
+            _log.critical("bug key=%s retry_in=%.1fs", key, delay, exc_info=bug)
         else:
             queue.forget(key)
         finally:

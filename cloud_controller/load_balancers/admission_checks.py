@@ -12,6 +12,7 @@ from cloud_controller.load_balancers import near_misses, readiness_gates, restri
 from cloud_controller.load_balancers.annotation import OLDER_NAME, SHOWN, Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.terms import literal
+from cloud_controller.patterns import any_case
 
 ANNOTATIONS = "(has(object.metadata.annotations) ? object.metadata.annotations : {})"
 _DIGITS = 18
@@ -188,7 +189,7 @@ def _valid(entry: Annotation) -> str:
     if entry.type is tuple:
         return r"(?s)^$|[^,\s]"
     if entry.allowed:
-        return ("(?i)" if entry.any_case else "") + _any_of(entry.allowed)
+        return _whole("|".join(map(any_case, entry.allowed))) if entry.any_case else _any_of(entry.allowed)
     return _whole(entry.pattern or ".+")
 
 

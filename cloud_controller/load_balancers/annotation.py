@@ -163,7 +163,7 @@ class Annotation:
         """The typed value of `text`. Raises InvalidConfiguration, naming annotation, value and what is allowed."""
         value = text.strip()
         if self.any_case:
-            value = next((word for word in self.allowed if word.lower() == value.lower()), value)
+            value = next((word for word in self.allowed if patterns.lower(word) == patterns.lower(value)), value)
         if self.type is bool:
             if value == "true" or value in self.true_words:
                 return True

@@ -38,7 +38,8 @@ class Naming:
 
     - `argument`: of the annotation, or the field of the spec (`spec.…`). `items`: the list of what it names.
     - `when`: whether it has that effect.
-    - `only_name`: whether the item is the resource's only name; others only the cloud knows.
+    - `only_name`: whether the API server knows that it names just this; other names, and what the cloud config makes
+      of it, it does not.
     """
 
     kind: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from cloud_controller import patterns
 from cloud_controller.cloud_errors import InvalidConfiguration
 
 SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
@@ -44,10 +45,10 @@ def refuse_unknown(annotations: Mapping[str, str], *, internal: bool) -> None:
     `internal`: the load balancer is internal already, so annotations that ask for that are harmless.
     """
     for name, text in sorted(annotations.items()):
-        value = text.strip().lower()
+        value = patterns.lower(text.strip())
         if value in SWITCHED_OFF:
             continue
-        words = _NOT_IN_WORDS.sub("", name.lower())
+        words = _NOT_IN_WORDS.sub("", patterns.lower(name))
         if CLIENTS.search(words):
             raise InvalidConfiguration(f"annotation {name}", OPEN, INSTEAD_OF_OPEN)
         if not internal and (INTERNAL.search(words) or ("loadbalancer" in words and value in INTERNAL_VALUES)):

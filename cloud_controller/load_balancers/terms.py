@@ -92,8 +92,8 @@ class Term:
 
     @property
     def lower(self) -> Term:
-        """The text in lower case."""
-        return Term(f"{self.cel}.lowerAscii()", lambda asked: self.of(asked).lower())
+        """The text with A to Z in lower case."""
+        return Term(f"{self.cel}.lowerAscii()", lambda asked: patterns.lower(self.of(asked)))
 
     def split(self, separator: str, index: int) -> Term:
         """One of the text's parts, without spaces around it; '' without."""

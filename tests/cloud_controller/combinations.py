@@ -96,6 +96,7 @@ _HTTPS = {"protocol_port": "https:443", "cert_id": "c-1"}
 _REDIRECTING = {**_HTTPS, "protocol_port": "http:80,https:443", "forward_port": "80:443"}
 _TLS = {"protocol_port": "tcpssl:443", "cert_id": "c-1"}
 _BY_POD = {"backend_type": "eni"}
+_REUSED = {"id": "lb-0a", "protocol_port": "http:80"}
 _NLB = {"type": "nlb"}
 _LOGGED = {**_NLB, "access_log_s3_bucket_name": "logs"}
 
@@ -118,6 +119,9 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     by_spec(CLB, {}, SCTP, UDP),
     pair(CLB, {}, _BY_POD, **NO_NODE_PORTS),
     pair(CLB, {"protocol_port": "http"}, {"protocol_port": " HTTP : 80 "}),
+    # To RE2, which folds case by Unicode, the long s is an s, and the Kelvin sign a k.
+    pair(CLB, {**_HTTPS, "protocol_port": "http\u017f:443"}, {**_HTTPS, "protocol_port": "HTTPS:443"}, HTTPS),
+    pair(CLB, {**_REUSED, "forward_port": f"80:{'4' * 5000}"}, _REUSED),
     pair(CLB, {"protocol_port": "ftp:80"}, {"protocol_port": "tcp:80"}),
     pair(CLB, {"protocol_port": "http:81"}, {"protocol_port": "http:80,http:443"}, TCP, HTTPS),
     pair(CLB, {"protocol_port": "http:80"}, {"protocol_port": "udp:80"}, UDP),
@@ -156,6 +160,8 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     by_spec(NLB, {}, SCTP, UDP),
     pair(NLB, {"protocol_port": "https:443"}, _TLS, HTTPS),
     pair(NLB, {"protocol_port": "tls:443"}, {"protocol_port": "TCP : 443"}, HTTPS),
+    pair(NLB, {**_TLS, "protocol_port": "tcp\u017f\u017fl:443"}, {**_TLS, "protocol_port": "TcpSSL:443"}, HTTPS),
+    pair(NLB, {"protocol_port": f"tcp:{'0' * 5000}80"}, {"protocol_port": "tcp:00080"}),
     pair(NLB, {"protocol_port": "tcp:65536"}, {"protocol_port": "tcp:65535"}),
     pair(NLB, {"protocol_port": "udp:80"}, {"protocol_port": "udp:81"}),
     pair(NLB, {**_TLS, "protocol_port": "tcpssl:443"}, {}, {"name": "q", "protocol": "UDP", "port": 443}),

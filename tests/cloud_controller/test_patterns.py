@@ -35,3 +35,14 @@ def test_what_could_take_long_is_no_pattern(pattern: str, why: str) -> None:
 )
 def test_a_glob_is_for_the_whole_text(pattern: str, text: str, matches: bool) -> None:
     assert patterns.is_whole(patterns.glob(pattern), text) == matches
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"), [("https", True), ("HttpS", True), ("http\u017f", False), ("http", False)]
+)
+def test_any_case_is_that_of_ascii_letters(text: str, matches: bool) -> None:
+    assert patterns.is_whole(patterns.any_case("https"), text) == matches
+
+
+def test_in_lower_case_only_ascii_letters_change() -> None:
+    assert patterns.lower("TLS\u212a\u0130") == "tls\u212a\u0130"

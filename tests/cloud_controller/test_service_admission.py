@@ -75,3 +75,8 @@ def test_an_expression_stays_within_the_length_that_cel_parses() -> None:
     ]
 
     assert max(map(len, expressions)) < 90_000  # of 100,000
+
+
+@pytest.mark.parametrize("cloud", ["mycloud", "aws", "alicloud", "openstack"])
+def test_no_pattern_folds_case_by_unicode(cloud: str) -> None:
+    assert "(?i" not in str(made(cloud))

@@ -207,7 +207,7 @@ def check_of(group: Mapping[str, Any]) -> HealthCheck:
     by_http = protocol in ("HTTP", "HTTPS")
     return HealthCheck(
         protocol=protocol,
-        port=int(port) if port and str(port).isdigit() else None,
+        port=int(port) if port and str(port).isdecimal() else None,
         path=(group.get("HealthCheckPath") or "/") if by_http else None,
         success_codes=((group.get("Matcher") or {}).get("HttpCode") or DEFAULT_SUCCESS_CODES) if by_http else None,
         interval_seconds=int(group["HealthCheckIntervalSeconds"]),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cloud_controller.clouds.common.gcfg import Section
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
+from cloud_controller.clouds.openstack.octavia.topology import name_pattern
 
 CLASS_KEYS = (
     *("floating-network-id", "floating-subnet", "floating-subnet-id", "floating-subnet-tags"),
@@ -73,6 +74,9 @@ def load_balancer_options(one: Section, classes: Sequence[Section]) -> LoadBalan
 
 
 def _networks(one: Section) -> Networks:
+    if subnet := one.text("floating-subnet"):
+        # At the start, once, and not for each Service.
+        name_pattern(subnet, f"cloud config: {one.shown} floating-subnet")
     return Networks(**{key.replace("-", "_"): one.text(key) or "" for key in CLASS_KEYS})
 
 

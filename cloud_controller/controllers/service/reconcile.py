@@ -31,6 +31,7 @@ from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.controllers.service.timing import Locks, Polling
 from cloud_controller.controllers.service.waits import Waits
 from cloud_controller.events import Events
+from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import SERVICES, ApiError, KubeApi, NotFoundError, Object
 from cloud_controller.kube import key as key_of
 from cloud_controller.load_balancers.apply_operation import apply_operation
@@ -291,8 +292,13 @@ class ServiceReconciler:
         except Throttled:
             # Not an error of the Service: it only has to wait.
             raise
+        except WriteRefused:
+            raise
         except (CloudError, ApiError) as error:
             events.failed(error)
+            raise
+        except Exception as bug:
+            events.failed(CloudError(f"{type(bug).__name__}, a bug of the controller, whose log has more"))
             raise
 
     def _wanted(self, service: Object) -> bool:
@@ -387,18 +393,25 @@ class ServiceReconciler:
         changing = {lb.id: lb for each in plan.changes if (lb := self._changed_by(each.operation))}
         self._left.forget({key}.union(*map(self._cache.keys_of, changing)))
         hosts_only = all(isinstance(action.operation, AddMembers | RemoveMembers) for action in plan.changes)
-        with self._metrics.host_update() if hosts_only and plan.changes else nullcontext():
-            results = apply.run(
-                plan,
-                self._kube,
-                self._cloud,
-                events=self._events,
-                controller=CONTROLLER,
-                load_balancers=changing,
-                changing=self._checkpoint.writing if self._checkpoint else nullcontext,
-                metrics=self._metrics,
-                done=lambda result: self._remember(key, uid, result, events),
-            )
+        try:
+            with self._metrics.host_update() if hosts_only and plan.changes else nullcontext():
+                results = apply.run(
+                    plan,
+                    self._kube,
+                    self._cloud,
+                    events=self._events,
+                    controller=CONTROLLER,
+                    load_balancers=changing,
+                    changing=self._checkpoint.writing if self._checkpoint else nullcontext,
+                    metrics=self._metrics,
+                    done=lambda result: self._remember(key, uid, result, events),
+                )
+        except Exception:
+            # A bug: what was made before it may be unknown here, as if a response had been lost.
+            self._cache.mark_dirty(key)
+            if any(isinstance(each.operation, CreateLoadBalancer) for each in plan.changes):
+                self._creation_lost()
+            raise
         if any(apply.failures(results)):
             # The plan is partly applied, and a response may be lost: the next reconcile reads before it plans.
             self._cache.mark_dirty(key)

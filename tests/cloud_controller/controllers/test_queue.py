@@ -275,6 +275,16 @@ def test_a_key_in_backoff_does_not_block_other_keys() -> None:
     assert q.get(0) == "b"
 
 
+def test_a_bug_in_the_work_on_one_key_fails_that_key_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    q, clock = failed(KeyError("http\u017f"))
+
+    assert (q.failures("a"), q.get(0)) == (1, None)
+    [record] = caplog.records
+    assert record.levelname == "CRITICAL" and record.exc_info is not None
+    clock.now += 10
+    assert q.get(0) == "a"
+
+
 def test_a_worker_whose_write_is_refused_ends() -> None:
     q = queue()
     q.add("a")

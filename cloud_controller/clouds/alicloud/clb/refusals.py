@@ -29,6 +29,7 @@ from cloud_controller.load_balancers.terms import (
     text,
     words,
 )
+from cloud_controller.patterns import any_case
 
 _BY_POD = text("backend_type").is_("eni")
 _OWN = ~given("id")
@@ -41,7 +42,8 @@ _KEY = Term(
     f"({_NAME.cel} == 'udp' ? 'UDP:' : 'TCP:') + {part(1).cel}",
     lambda asked: f"{'UDP' if _NAME.of(asked) == 'udp' else 'TCP'}:{part(1).of(asked)}",
 )
-_PROTOCOL_AND_PORT = ITEM.matches(r"(?i:tcp|udp|http|https)\s*:\s*[0-9]{1,9}")
+_NAMES = "|".join(map(any_case, ("tcp", "udp", "http", "https")))
+_PROTOCOL_AND_PORT = ITEM.matches(rf"(?:{_NAMES})\s*:\s*[0-9]{{1,9}}")
 _SERVED = Term(
     "object.spec.ports.map(item, string(item.port) + '/' + item.protocol)",
     lambda asked: [f"{port['port']}/{port['protocol']}" for port in asked.spec.get("ports") or []],
@@ -116,7 +118,7 @@ _OF_PORTS = (
     ),
     Refusal(
         "forward_port",
-        ~ITEM.matches(r"[0-9]+\s*:\s*[0-9]+"),
+        ~ITEM.matches(r"[0-9]{1,9}\s*:\s*[0-9]{1,9}"),
         say("'{}' is not two ports", ITEM),
         "HTTP-PORT:HTTPS-PORT, such as 80:443",
         each=_FORWARDS,

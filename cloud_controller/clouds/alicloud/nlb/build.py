@@ -13,6 +13,7 @@ from cloud_controller.clouds.alicloud.nlb import build_listeners, build_load_bal
 from cloud_controller.clouds.alicloud.nlb.build_listeners import Front, fronts
 from cloud_controller.clouds.alicloud.nlb.build_server_groups import by_pod, members_of
 from cloud_controller.clouds.alicloud.nlb.names import display_name
+from cloud_controller.clouds.alicloud.nlb.refusals import RANGE, numbers_of
 from cloud_controller.clouds.alicloud.nlb.request import BuildConfig, BuildFacts, Request, request, value_of
 from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.backends import Backends, Member
@@ -20,6 +21,7 @@ from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Built, Ignored, LoadBalancerModel, Object, Reuse
 from cloud_controller.load_balancers.nameable import named
 from cloud_controller.load_balancers.refusals import refuse
+from cloud_controller.patterns import is_whole
 
 
 def build(service: Object, backends: Backends, facts: BuildFacts, config: BuildConfig) -> Built:
@@ -90,9 +92,8 @@ def _reuse(asked: Request, facts: BuildFacts) -> Reuse | None:
 def _first_ports(service: Object) -> dict[int, int]:
     """The first port of each listener for a range, by the Service's port."""
     words = value_of(service, "listener_port_range")
-    parts = [word.partition(":") for word in words] if isinstance(words, tuple) else []
-    numbers = [(number.strip(), ports.partition("-")[0].strip()) for ports, _, number in parts]
-    return {int(number): int(first) for number, first in numbers if number.isdecimal() and first.isdecimal()}
+    ranges = [word for word in words if is_whole(RANGE, word)] if isinstance(words, tuple) else []
+    return {number: first for first, _, number in map(numbers_of, ranges)}
 
 
 def _ignored(asked: Request, found: list[Front]) -> Iterator[Ignored]:

@@ -35,6 +35,7 @@ from cloud_controller.load_balancers.terms import (
     text,
     words,
 )
+from cloud_controller.patterns import any_case
 
 
 def _field(argument: str) -> str:
@@ -49,9 +50,10 @@ _DUAL_STACK = text("ip_version").is_("DualStack") | (
     ~given("ip_version") & spec("ipFamilyPolicy").is_("RequireDualStack")
 )
 _PUBLIC = text("address_type").is_("internet") | (_DUAL_STACK & text("ipv6_address_type").is_("internet"))
-_PORT = "0*(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+_PORT = "0{0,9}(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 
 # Of a word of protocol-port:
+_NAMES = "|".join(map(any_case, ("tcp", "udp", "tcpssl")))
 _NAME = part(0).lower
 
 
@@ -72,16 +74,17 @@ _FORM = "tcp:PORT, udp:PORT or tcpssl:PORT"
 
 # Of a word of listener-port-range:
 _FIRST, _LAST = (part(0).split("-", at).number for at in (0, 1))
-_RANGE = rf"{_PORT}-{_PORT}\s*:\s*{_PORT}"
+RANGE = rf"{_PORT}-{_PORT}\s*:\s*{_PORT}"
 _RANGE_FORM = "FIRST-LAST:PORT, such as 1000-2000:80"
 
 
-def _numbers(word: str) -> list[int]:
+def numbers_of(word: str) -> list[int]:
+    """The first and the last port of a range, and the port of the Service."""
     return [int(number) for number in re.split("[:-]", word)]
 
 
 def _taken(asked: Asked) -> list[str]:
-    first, last, number = _numbers(asked.item)
+    first, last, number = numbers_of(asked.item)
     ranged, keys = asked.once(_BY_PORT), asked.once(PORT_KEYS)
     transports = {each for each in ("TCP", "UDP") if f"{each}:{number}" in keys}
     found = []
@@ -92,8 +95,8 @@ def _taken(asked: Asked) -> list[str]:
     return found
 
 
-_WELL_FORMED = _RANGES.where(ITEM.matches(_RANGE)).once
-_BY_PORT = Term("", lambda asked: {port: (low, high) for low, high, port in map(_numbers, _WELL_FORMED.of(asked))})
+_WELL_FORMED = _RANGES.where(ITEM.matches(RANGE)).once
+_BY_PORT = Term("", lambda asked: {port: (low, high) for low, high, port in map(numbers_of, _WELL_FORMED.of(asked))})
 """The bounds of the ranges, by the Service's port; in CEL, `_BOUNDS` finds those of one."""
 _OTHERS = "object.spec.ports.filter(p, p.port != r[2] && (p.protocol + ':' + string(r[2])) in variables.port_keys)"
 _BOUNDS = (
@@ -118,7 +121,7 @@ _OF_PORTS = (
     ),
     Refusal(
         "protocol_port",
-        ~ITEM.matches(rf"(?i:tcp|udp|tcpssl)\s*:\s*{_PORT}"),
+        ~ITEM.matches(rf"(?:{_NAMES})\s*:\s*{_PORT}"),
         say("'{}' is not a protocol and a port", ITEM),
         _FORM,
         each=_PROTOCOLS,
@@ -139,7 +142,7 @@ _OF_PORTS = (
     ),
     Refusal(
         "listener_port_range",
-        ~(ITEM.matches(_RANGE) & _LAST.above(_FIRST) & ~part(1).within(_RANGES.map(part(1)).repeated)),
+        ~(ITEM.matches(RANGE) & _LAST.above(_FIRST) & ~part(1).within(_RANGES.map(part(1)).repeated)),
         say("'{}' is not a range of ports for one port of the Service", ITEM),
         _RANGE_FORM,
         each=_RANGES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cloud_controller.clouds.openstack.octavia.refusals import OF_FLOATING_IPS
 from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
 from cloud_controller.load_balancers.catalogue import Settings, Value
 from cloud_controller.load_balancers.facts import Fact
@@ -18,11 +19,12 @@ def named(
 ) -> Iterator[Named]:
     """All resources that the Service names; of a pattern, each subnet from which the floating IP may come."""
     for naming, word in named_words(settings, spec):
+        if attributes.get("internal") and naming.argument in OF_FLOATING_IPS:
+            continue  # The cloud config makes every load balancer internal.
         field = field_of(naming, settings.catalogue)
         if naming.argument in _BY_PATTERN:
             network, choice = str(attributes["floating_network"]), str(attributes["floating_subnet"])
-            # Without a choice, the cloud config makes every load balancer internal.
-            for each in facts.value.candidates(network, choice, field) if choice else ():
+            for each in facts.value.candidates(network, choice, field):
                 yield Named(naming.kind, field, (each.id, each.name), tags=_tags(each))
         elif naming.kind == "subnet":
             subnet = next((each for each in facts.value.subnets if each.id == word), None)

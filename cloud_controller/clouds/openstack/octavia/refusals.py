@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cloud_controller.clouds.common.refusals import missing_node_port, only_ipv4, only_ipv6_ranges, too_many_ranges
 from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal, too_many_ports
@@ -91,26 +93,30 @@ _PUBLIC = _OWN & ~flag("internal")
 _ADDRESS = spec("loadBalancerIP")
 
 
-def _by(kind: str, argument: str, when: Term, only_name: Term = ALWAYS) -> Naming:
-    return Naming(kind, argument, one(text(argument)), when & given(argument), only_name)
+def _by(kind: str, argument: str, when: Term = ALWAYS) -> Naming:
+    return Naming(kind, argument, one(text(argument)), when & given(argument))
 
 
+_OF_FLOATING_IPS = tuple(
+    # The API server knows neither the cloud config, which may make all internal, nor a subnet's name and tags.
+    replace(each, only_name=~ALWAYS)
+    for each in (
+        _by("network", "floating_network_id", _PUBLIC),
+        # Of the three, the first that is set counts.
+        _by("subnet", "floating_subnet_id", _PUBLIC),
+        _by("subnet", "floating_subnet_name", _PUBLIC & ~given("floating_subnet_id")),
+        _by("subnet", "floating_subnet_tags", _PUBLIC & ~given("floating_subnet_id") & ~given("floating_subnet_name")),
+        # An internal load balancer has the address in its own subnet.
+        Naming("floating-ip", "spec.loadBalancerIP", one(_ADDRESS), _PUBLIC & ~_ADDRESS.is_("")),
+    )
+)
+OF_FLOATING_IPS = frozenset(each.argument for each in _OF_FLOATING_IPS)
+"""What has no effect where load balancers are internal."""
 NAMINGS = (
-    _by("network", "floating_network_id", _PUBLIC),
-    _by("subnet", "floating_subnet_id", _PUBLIC),
-    # Which subnets have the name or the tags, only the cloud knows. Of the three, the first that is set counts.
-    _by("subnet", "floating_subnet_name", _PUBLIC & ~given("floating_subnet_id"), ~ALWAYS),
-    _by(
-        "subnet",
-        "floating_subnet_tags",
-        _PUBLIC & ~given("floating_subnet_id") & ~given("floating_subnet_name"),
-        ~ALWAYS,
-    ),
+    *_OF_FLOATING_IPS,
     _by("network", "network_id", _OWN),
     _by("subnet", "subnet_id", _OWN),
     _by("port", "port_id", _OWN),
-    _by("subnet", "member_subnet_id", ALWAYS),
-    # An internal load balancer has the address in its own subnet.
-    Naming("floating-ip", "spec.loadBalancerIP", one(_ADDRESS), _PUBLIC & ~_ADDRESS.is_("")),
+    _by("subnet", "member_subnet_id"),
 )
 """The existing resources that annotations name."""

@@ -280,7 +280,7 @@ def _health_check(view: View | None, known: Known, members: Sequence[View]) -> H
     if view is None:
         return HealthCheck("NONE")
     port = view["name"].rpartition(":")[2]
-    wanted = int(port) if port.isdigit() else None
+    wanted = int(port) if port.isdecimal() else None
     # Members that are checked elsewhere show it, also where the monitor's name says no port.
     others = {each.get("monitor_port") for each in members} - {wanted}
     on = faults.enabled(view, known.view)

@@ -115,6 +115,14 @@ def test_load_balancers_can_be_turned_off() -> None:
         (BASE + "[LoadBalancer]\nnode-security-group=g\n", r"node-security-group: .*by manage-security-groups"),
         (BASE + "[LoadBalancer]\nlb-provider=ovn\n", r"lb-provider: not a valid value \(allowed: amphora, octavia\)"),
         (BASE + "[LoadBalancer]\nmonitor-delay=soon\n", r"monitor-delay: not a duration"),
+        (
+            BASE + '[LoadBalancer]\nfloating-subnet="~(?!dmz).*"\n',
+            r"\[LoadBalancer\] floating-subnet: '~\(\?!dmz\)\.\*' is not a valid pattern: .*RE2 expression",
+        ),
+        (
+            BASE + '[LoadBalancer]\n[LoadBalancerClass "dmz"]\nfloating-subnet=~(?P=a)\n',
+            r"\[LoadBalancerClass\] \(line \d+\) floating-subnet: .* is not a valid pattern",
+        ),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(text: str, words: str) -> None:

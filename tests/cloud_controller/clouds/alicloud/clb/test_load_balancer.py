@@ -9,6 +9,7 @@ import pytest
 
 from cloud_controller.cloud import Conflict, InvalidConfiguration, NotFound, Unavailable
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
+from cloud_controller.clouds.alicloud.clb.changes import Changes
 from cloud_controller.clouds.alicloud.errors import Refusal
 from cloud_controller.clouds.alicloud.requests import is_read
 from cloud_controller.controllers.service.address_changes import ANNOTATION, AddressChanges
@@ -746,6 +747,24 @@ def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(ac
     (told,) = left_out(cluster)
     assert f"node dead ({gone}): " in told and "ServerId does not exist" in told
     assert "SyncLoadBalancerFailed" not in cluster.reasons
+
+
+def test_a_bug_after_the_creation_is_told_and_makes_no_second_load_balancer(
+    account: Balancing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = Running(account, account.cluster())
+    running.cluster.put(service())
+    with monkeypatch.context() as patched:
+        patched.setattr(Changes, "_with_parts", lambda *_: {}["a bug"])
+        with pytest.raises(KeyError):
+            running.handle()
+    assert "SyncLoadBalancerFailed" in running.cluster.reasons
+    assert writes(account) == [CREATE]
+
+    running.settle()
+
+    assert CREATE not in writes(account)
+    assert not running.plan().changes
 
 
 def test_nor_does_it_keep_out_a_new_port_or_the_nodes_that_come_with_it(account: Balancing) -> None:

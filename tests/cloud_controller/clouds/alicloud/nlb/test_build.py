@@ -263,6 +263,13 @@ def test_the_members_are_those_of_the_model_even_if_other_settings_are_invalid()
         assert members(service(annotations={**given, "cps": "-1"}), on) == expected
 
 
+@pytest.mark.parametrize("text", [f"{'1' * 5000}-2000:80", f"1000-2000:{'0' * 5000}80", "\u0661-2000:80"])
+def test_what_is_no_range_of_ports_leaves_the_members_of_the_ports(text: str) -> None:
+    found = members(service(annotations={ENI: "eni", "listener-port-range": text}), backends(pods=PODS))
+
+    assert [*found] == [("TCP", 80)]
+
+
 def test_source_ranges_are_the_clients() -> None:
     ranges = ["203.0.113.0/24", "198.51.100.0/24"]
 

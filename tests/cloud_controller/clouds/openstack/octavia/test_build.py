@@ -11,6 +11,7 @@ import pytest
 from cloud_controller import patterns
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.openstack.assumed import assumed
+from cloud_controller.clouds.openstack.octavia.annotations import CATALOGUE
 from cloud_controller.clouds.openstack.octavia.build import OctaviaBuilder
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
 from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
@@ -20,6 +21,7 @@ from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import Built, Ingress, Pool
 from cloud_controller.load_balancers.nameable import Nameable
+from cloud_controller.load_balancers.refusals import refuse
 from tests.cloud_controller.clouds.openstack.octavia.services import named
 from tests.cloud_controller.load_balancing import endpoint, endpoint_slice, port, service
 
@@ -307,6 +309,16 @@ def test_the_load_balancer_ip_of_a_public_one_names_a_floating_ip(internal: bool
     given = service(named(internal=internal), loadBalancerIP="192.0.2.9")
 
     assert [(each.kind, each.field) for each in built(given).named] == found
+
+
+@pytest.mark.parametrize("argument", ["floating_network_id", "floating_subnet_id", "floating_subnet_name"])
+def test_where_the_cloud_config_says_internal_nothing_of_floating_ips_is_named(argument: str) -> None:
+    given = service(named(**{argument: GOLD}), loadBalancerIP="192.0.2.9")
+
+    assert not built(given, internal=True).named
+    # Only the controller knows what the cloud config says.
+    listed = Nameable.parse(["floating-ip=203.0.113.*", "network=none", "subnet=none"])
+    refuse(CATALOGUE.parse(given["metadata"]["annotations"]), given["spec"], [*listed.refusals(CATALOGUE.namings)])
 
 
 # ------------------------------------------------------------------------------------------------------------- refused
