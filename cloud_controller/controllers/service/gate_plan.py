@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from cloud_controller.controllers.service.last_members import with_last_members
 from cloud_controller.controllers.service.plan import allowed, owner_of
 from cloud_controller.controllers.service.rules import Rules, members_of
 from cloud_controller.controllers.service.status import is_published
@@ -88,6 +89,7 @@ def view_of(
     by_pod = builder.pod_ranges(service, facts) is not None
     usable, _ = allowed(service, backends, builder, facts)
     owner = owner_of(service, rules.cluster_id)
+    usable, _ = with_last_members(usable, service, load_balancers, builder, owner)
     serving: Sequence[ObservedLoadBalancer] = ()
     if ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress"):
         # Clients use the address in the status: while a load balancer is replaced, the old one decides. An annotation
