@@ -54,7 +54,8 @@ def _lost(seen: Seen) -> Iterator[Finding]:
 def _replaced(seen: Seen) -> Iterator[Finding]:
     """Nodes that another machine of the same name keeps ready: provider IDs never change."""
     alive = [machine for machine in seen.machines() if machine.state is not InstanceState.TERMINATED]
-    ids, by_name = {machine.id for machine in alive}, {machine.name: machine for machine in alive}
+    ids = {machine.id for machine in alive}
+    by_name = {each: machine for machine in alive for each in machine.node_names}
     for node in ours(seen):
         other, own = by_name.get(name(node)), machine_id(node)
         if view.is_ready(node) and own and own not in ids and other is not None and _is_old(seen, other):
