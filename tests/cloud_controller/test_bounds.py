@@ -48,7 +48,7 @@ def planned(asked: Asked, *members: NodeBackend, excluded: tuple[NodeBackend, ..
     small = replace(asked, arguments={}, ports=asked.ports[:1], spec={})
     model = builder.build(stored(small), Backends(members), facts).model
     lb = ObservedLoadBalancer("lb-1", LoadBalancerState.READY, model)
-    rules = Rules("prod-1" if asked.kind is AWS else "c-1", frozenset(asked.kind.classes))
+    rules = Rules("prod-1" if asked.kind is AWS else "c-1", frozenset(each for each in asked.kind.classes if each))
     return plan_service(service, [lb], Backends(NODES, excluded=excluded), builder, facts, rules)
 
 

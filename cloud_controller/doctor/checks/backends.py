@@ -62,9 +62,9 @@ def _of_service(service: Object, found: Found, ready: list[str | None], excluded
             subject=subject(service),
             what="the members of its load balancer are not the nodes or pods that they should be",
             evidence=tuple(map(would, stale)),
-            remedy="a running CCM corrects them, within the hour where the cloud's lists do not show them, but for those "
-            "that the cloud refuses: event MembersLeftOut names them and why; other events and the log say what else "
-            "keeps it from that",
+            remedy="a running CCM corrects them, within the hour where the cloud's lists do not show them, except what "
+            "the cloud refuses: event MembersLeftOut names that and why; other events and the log say what else keeps "
+            "it from that",
         )
 
 

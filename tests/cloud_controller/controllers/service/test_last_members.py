@@ -45,7 +45,7 @@ def backends(*, on: tuple[str, ...], **of: tuple[NodeBackend, ...]) -> Backends:
 
 
 def rules(asked: Asked) -> Rules:
-    return Rules("prod-1" if asked.kind is AWS else "c-1", frozenset(asked.kind.classes))
+    return Rules("prod-1" if asked.kind is AWS else "c-1", frozenset(each for each in asked.kind.classes if each))
 
 
 def served(asked: Asked) -> tuple[Any, ObservedLoadBalancer]:
