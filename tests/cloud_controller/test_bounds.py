@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import tracemalloc
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.controllers.service.plan import plan_service
+from cloud_controller.controllers.service.plan import ServicePlan, plan_service
 from cloud_controller.controllers.service.rules import Rules, members_of
 from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue
@@ -21,6 +22,8 @@ from tests.cloud_controller.combinations import AWS, CERTIFICATE, CLB, MYCLOUD, 
 NETWORK = {"type": "nlb"}
 TLS = {"cert_id": "c-1"}
 NODES = tuple(NodeBackend(f"n{each}", f"i-{each}", f"10.1.0.{each}", labels={"env": "prod"}) for each in range(20))
+CONTROL_PLANE = NodeBackend("control-plane", "i-99", "10.1.0.99")
+"""Excluded by its label for good, as kubeadm does."""
 
 
 def build(asked: Asked) -> Any:
@@ -36,6 +39,17 @@ def stored(asked: Asked) -> Any:
     for number, port in enumerate(service["spec"]["ports"]):
         port["nodePort"] = 30000 + number
     return service
+
+
+def planned(asked: Asked, *members: NodeBackend, excluded: tuple[NodeBackend, ...] = (CONTROL_PLANE,)) -> ServicePlan:
+    """The plan of a Service whose load balancer has these members behind its first port."""
+    builder, facts = builder_of(asked.kind)
+    service = stored(asked)
+    small = replace(asked, arguments={}, ports=asked.ports[:1], spec={})
+    model = builder.build(stored(small), Backends(members), facts).model
+    lb = ObservedLoadBalancer("lb-1", LoadBalancerState.READY, model)
+    rules = Rules("prod-1" if asked.kind is AWS else "c-1", frozenset(each for each in asked.kind.classes if each))
+    return plan_service(service, [lb], Backends(NODES, excluded=excluded), builder, facts, rules)
 
 
 def refusal(asked: Asked) -> str:
@@ -89,8 +103,13 @@ def of_ranges(kind: Catalogue) -> Callable[[int], Asked]:
     return asked
 
 
+def of_cloud(kind: Catalogue) -> str:
+    return f"{kind.cloud}{kind.kind}"
+
+
+KINDS = (MYCLOUD, AWS, CLB, NLB, OPENSTACK)
 SERVICES: Mapping[str, tuple[int, Callable[[int], Asked]]] = {
-    **{f"ports of {kind.cloud} {kind.kind}": (250, of_ports(kind)) for kind in (MYCLOUD, AWS, CLB, NLB, OPENSTACK)},
+    **{f"ports of {kind.cloud} {kind.kind}": (250, of_ports(kind)) for kind in KINDS},
     "ports of a network load balancer": (50, lambda n: Asked(AWS, NETWORK, many(n))),
     "ports with TLS": (
         50,
@@ -151,24 +170,26 @@ def test_more_than_a_load_balancer_holds_costs_less_than_what_it_holds(name: str
     assert "too many" in refusal(too_much)
 
 
-@pytest.mark.parametrize("kind", [MYCLOUD, AWS, CLB, NLB, OPENSTACK], ids=lambda kind: f"{kind.cloud} {kind.kind}")
-def test_nor_does_a_node_that_a_label_excludes_make_it_dearer(kind: Catalogue) -> None:
-    builder, facts = builder_of(kind)
-    rules = Rules("prod-1" if kind is AWS else "c-1", frozenset(each for each in kind.classes if each))
+@pytest.mark.parametrize("members", [NODES, (CONTROL_PLANE,)], ids=["members", "excluded members"])
+@pytest.mark.parametrize("kind", KINDS, ids=of_cloud)
+def test_an_excluded_node_makes_the_plan_of_a_service_that_is_refused_no_dearer(
+    kind: Catalogue, members: tuple[NodeBackend, ...]
+) -> None:
+    found = planned(of_ports(kind)(3500), *members)
 
-    served = builder.build(stored(Asked(kind, {}, many(50))), Backends(NODES[1:]), facts).model
-    lb = ObservedLoadBalancer("lb-1", LoadBalancerState.READY, served)
-
-    def plan(ports: int, *excluded: NodeBackend) -> int:
-        service = stored(Asked(kind, {}, many(ports)))
-        backends = Backends(NODES[1:], excluded=excluded)
-        return lines(lambda: plan_service(service, [lb], backends, builder, facts, rules))
-
-    for ports in (50, 2000):
-        assert plan(ports, NODES[0]) < 1.1 * plan(ports)
+    assert found.fault is not None and "too many" in str(found.fault)
+    assert lines(lambda: planned(of_ports(kind)(3500), *members)) < lines(lambda: planned(of_ports(kind)(250)))
 
 
-@pytest.mark.parametrize("kind", [MYCLOUD, AWS, CLB, NLB, OPENSTACK], ids=lambda kind: f"{kind.cloud}{kind.kind}")
+@pytest.mark.parametrize("kind", KINDS, ids=of_cloud)
+def test_an_excluded_node_that_is_no_member_costs_next_to_nothing(kind: Catalogue) -> None:
+    most = of_ports(kind)(250)
+    planned(most, *NODES)
+
+    assert lines(lambda: planned(most, *NODES)) < 1.02 * lines(lambda: planned(most, *NODES, excluded=()))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=of_cloud)
 def test_the_members_of_a_refused_service_are_those_of_the_listeners_that_it_has(kind: Catalogue) -> None:
     refused = stored(Asked(kind, {}, many(2000)))
     model = LoadBalancerModel("web", listeners=(Listener("TCP", 1007, "tcp-1007"),))

@@ -89,12 +89,12 @@ def view_of(
     by_pod = builder.pod_ranges(service, facts) is not None
     usable, _ = allowed(service, backends, builder, facts)
     owner = owner_of(service, rules.cluster_id)
+    usable, _ = with_last_members(usable, service, load_balancers, builder, owner)
     serving: Sequence[ObservedLoadBalancer] = ()
     if ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress"):
         # Clients use the address in the status: while a load balancer is replaced, the old one decides. An annotation
         # may have put a name there that no load balancer has.
         serving = [lb for lb in load_balancers if is_published(service, lb)] or load_balancers
-    usable, _ = with_last_members(usable, service, serving, builder, owner)
     registered = []
     for lb in serving:
         pools = {pool.name: pool for pool in lb.model.pools}

@@ -5,10 +5,8 @@ Whoever may label Nodes could empty every load balancer otherwise, as with upstr
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 from operator import attrgetter
 
 from cloud_controller.cloud_errors import InvalidConfiguration
@@ -18,7 +16,7 @@ from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from cloud_controller.load_balancers.model import LoadBalancerBuilder, Object, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.sharing import is_of
 
-_ADDRESS, _INSTANCE = attrgetter("address"), attrgetter("instance_id")
+_ADDRESS = attrgetter("address")
 
 
 def with_last_members(
@@ -29,37 +27,46 @@ def with_last_members(
     owner: Owner,
 ) -> tuple[Backends, str | None]:
     """The backends, and why excluded nodes are among them: they serve the Service, and without them nothing would."""
-    if not backends.excluded:
-        return backends, None
-    pools = (pool for lb in observed for pool in lb.model.pools if is_of(owner, pool.tags, lb))
-    present = [*chain.from_iterable(pool.members for pool in pools)]
-    # Mostly no excluded node has a member, which takes no model to see.
-    candidates = _with_members(backends, {*map(_ADDRESS, present), *map(_INSTANCE, present)})
-
-    def keys(of: Backends) -> set[tuple[str, int]]:
-        return {each.key for members in members_of(service, of, builder, observed).values() for each in members}
-
-    serving: tuple[NodeBackend, ...] = ()
-    with suppress(InvalidConfiguration):  # The build refuses a wrong setting, and says which.
-        if candidates and not keys(backends):
-            registered = {member.key for member in present}
-            serving = tuple(node for node in candidates if keys(replace(backends, nodes=(node,))) & registered)
+    serving = _serving(backends, service, observed, builder, owner) if backends.excluded else ()
     if not serving:
         return backends, None
     nodes = listed([each.node for each in serving])
     return replace(backends, nodes=serving), f"without {nodes}, excluded by label {EXCLUDE_LABEL}, it has none"
 
 
-def _with_members(backends: Backends, present: Set[str]) -> tuple[NodeBackend, ...]:
-    """The excluded nodes that may be members, or whose pods may. `present`: addresses and instances of members."""
-    with_pods = {
-        endpoint.get("nodeName")
-        for each in backends.slices
-        for endpoint in each.get("endpoints") or []
-        if present & {*endpoint["addresses"]}
-    }
-    return tuple(
-        node
-        for node in backends.excluded
-        if node.instance_id in present or node.address in present or node.node in with_pods
-    )
+def _serving(
+    backends: Backends,
+    service: Object,
+    observed: Sequence[ObservedLoadBalancer],
+    builder: LoadBalancerBuilder,
+    owner: Owner,
+) -> tuple[NodeBackend, ...]:
+    """The excluded nodes of the present members, if no node that is not excluded gives the Service any."""
+    # Before anything is built: most excluded nodes are for good, such as a control plane's, and no members.
+    addresses = _addresses(backends)
+    known = {address for of_node in addresses.values() for address in of_node}
+    pools = [pool for lb in observed for pool in lb.model.pools if is_of(owner, pool.tags, lb)]
+    pools = [pool for pool in pools if not known.isdisjoint(map(_ADDRESS, pool.members))]
+    if not pools:
+        return ()
+    present = {member.key for pool in pools for member in pool.members if member.address in known}
+    on = {address for address, _ in present}
+    nodes = tuple(node for node in backends.excluded if not on.isdisjoint(addresses[node.node]))
+    try:
+        if any(members_of(service, backends, builder, observed).values()):
+            return ()
+        possible = members_of(service, replace(backends, nodes=nodes), builder, observed)
+    except InvalidConfiguration:
+        return ()  # The build refuses the wrong setting too, and says which.
+    stay = {each.address for members in possible.values() for each in members if each.key in present}
+    return tuple(node for node in nodes if not stay.isdisjoint(addresses[node.node]))
+
+
+def _addresses(backends: Backends) -> dict[str, set[str]]:
+    """By excluded node the addresses that its members may have: its own, its machine's ID, and those of its pods."""
+    found = {node.node: {node.address, node.instance_id} for node in backends.excluded}
+    for each in backends.slices:
+        for endpoint in each.get("endpoints") or []:
+            if endpoint.get("nodeName") in found:
+                found[endpoint["nodeName"]].add(endpoint["addresses"][0])
+    return found

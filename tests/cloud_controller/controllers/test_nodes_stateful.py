@@ -54,6 +54,7 @@ class Life(RuleBasedStateMachine):
         if machine is None or machine.state is InstanceState.TERMINATED:
             if machine is not None:  # Another of that name, which the cloud lists for a while.
                 self.cloud.machines[f"{name}-{self.made}"] = machine
+                self.cluster.clock.now += 10.0  # Booting takes longer than answers about its predecessor are kept.
             made, address = f"i-{name}-{self.made}", NodeAddress("InternalIP", f"10.9.0.{self.made}")
             machine = self.cloud.machine(name, id=made, provider_id=f"fake://zone-a/{made}", addresses=(address,))
         if name not in self.cluster.stored and machine.state is InstanceState.RUNNING:

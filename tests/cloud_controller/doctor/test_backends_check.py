@@ -57,6 +57,7 @@ def test_a_member_that_somebody_took_out_is_found(world: ServiceWorld) -> None:
     (finding,) = world.findings(backends.CHECK)
     assert finding.what == "the members of its load balancer are not the nodes or pods that they should be"
     assert gone[0]["address"] in finding.evidence[0]
+    assert "event MembersLeftOut" in finding.remedy
 
 
 def test_a_member_that_the_ccm_adds_meanwhile_is_none(world: ServiceWorld) -> None:

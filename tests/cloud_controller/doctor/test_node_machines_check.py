@@ -14,6 +14,8 @@ from cloud_controller.kube import NODES
 from tests.cloud_controller.doctor.looks import NOW, World, not_ready, uninitialised
 
 SHUTDOWN = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}
+HOSTS_OF_A = [("a",), ("A",), ("Web 1", "a")]
+"""Names of a machine, and what its host may be called, that make node `a`: in lower case."""
 
 
 @pytest.fixture
@@ -38,10 +40,14 @@ def test_a_node_whose_machine_is_gone_is_found(world: World) -> None:
     assert finding.evidence == ("delete the node: it does not exist in the cloud provider",)
 
 
-@pytest.mark.parametrize("called", ["a", "A"])
-def test_a_ready_node_is_found_whose_machine_was_replaced_by_one_of_the_same_name(world: World, called: str) -> None:
+@pytest.mark.parametrize("names", HOSTS_OF_A)
+def test_a_ready_node_is_found_whose_machine_was_replaced_by_one_of_the_same_name(
+    world: World, names: tuple[str, ...]
+) -> None:
     replaced = world.cloud.machines["a"]
-    world.cloud.machines["a"] = replace(replaced, id="i-a2", provider_id="fake://zone-a/i-a2", name=called)
+    world.cloud.machines["a"] = replace(
+        replaced, id="i-a2", provider_id="fake://zone-a/i-a2", name=names[0], host_names=names[1:]
+    )
 
     (finding,) = world.findings(CHECK)
 
@@ -123,9 +129,8 @@ def test_a_machine_of_unknown_age_may_just_have_been_started(world: World) -> No
     assert world.findings(CHECK) == []
 
 
-@pytest.mark.parametrize("names", [("a",), ("A",), ("Web 1", "a")])
+@pytest.mark.parametrize("names", HOSTS_OF_A)
 def test_a_machine_whose_node_has_no_provider_id_yet_has_joined(world: World, names: tuple[str, ...]) -> None:
-    """Found by what its host may be called, in lower case."""
     world.change("a", lambda node: node["spec"].pop("providerID"))
     made = world.cloud.machine("a", created_at=NOW - timedelta(minutes=11))
     world.cloud.machines["a"] = replace(made, name=names[0], host_names=names[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,17 +74,18 @@ def test_the_members_stay_when_a_label_excludes_all_nodes(targets: str) -> None:
     assert found.keeps is not None and found.keeps.startswith("without n1, n2, excluded by label")
 
 
-def test_the_gate_of_a_new_pod_on_a_kept_node_waits_until_it_is_a_member() -> None:
-    asked = TARGETS["pods of an NLB"]
+@pytest.mark.parametrize("targets", [each for each in TARGETS if each.startswith("pods")])
+def test_a_new_pod_beside_members_that_stay_waits_until_it_is_one(targets: str) -> None:
+    asked = TARGETS[targets]
     builder, facts = builder_of(asked.kind)
     service, lb = served(asked)
     labelled = backends(on=("n1", "n2"), excluded=nodes(asked, "n1", "n2"))
-    (slices,) = labelled.slices
-    added = endpoint("10.0.0.8", "n1")
-    added["targetRef"]["uid"] = "new"
-    slices["endpoints"].append(added)
-    pod = {"metadata": {"uid": "new"}, "spec": {"nodeName": "n1"}, "status": {"podIPs": [{"ip": "10.0.0.8"}]}}
+    slices = labelled.slices[0]
+    new = endpoint("10.0.0.8", "n1")
+    new["targetRef"]["uid"] = "uid-new"
+    labelled = replace(labelled, slices=({**slices, "endpoints": [*slices["endpoints"], new]},))
+    pod = {"metadata": {"uid": "uid-new"}, "spec": {"nodeName": "n1"}, "status": {"podIPs": [{"ip": "10.0.0.8"}]}}
 
     verdict = registration(pod, view_of(service, [lb], labelled, builder, facts, rules(asked)))
 
-    assert isinstance(verdict, Verdict) and verdict.reason == "NotRegistered"
+    assert isinstance(verdict, Verdict) and (verdict.opens, verdict.reason) == (False, "NotRegistered")

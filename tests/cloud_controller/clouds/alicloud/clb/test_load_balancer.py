@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -755,7 +756,7 @@ def test_a_bug_after_the_creation_is_told_and_makes_no_second_load_balancer(
     running = Running(account, account.cluster())
     running.cluster.put(service())
     with monkeypatch.context() as patched:
-        patched.setattr(Changes, "_with_parts", lambda *_: {}["a bug"])
+        patched.setattr(Changes, "_with_parts", mock.Mock(side_effect=KeyError("a bug")))
         with pytest.raises(KeyError):
             running.handle()
     assert "SyncLoadBalancerFailed" in running.cluster.reasons
