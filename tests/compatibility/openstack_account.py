@@ -96,6 +96,8 @@ class PeersProject:
         self._peer = common.peer
         self._project = Project(common.peer)
         self.api = self._project.api
+        self.machine = self._project.server("node0")[0]
+        """Of a node of the cluster: without any, lost load balancers are not made again."""
         self.ids = dict(common.ids)
         self.conf = "base"
         self._is_limited = self._has_node_ports = False

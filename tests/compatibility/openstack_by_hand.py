@@ -13,26 +13,27 @@ from tests.compatibility.openstack_left import NODES
 ByHand = Callable[[PeersProject, Cluster], None]
 
 
-def put_node(cluster: Cluster, name: str, **labels: str) -> None:
+def put_node(project: PeersProject, cluster: Cluster, name: str, **labels: str) -> None:
     """Add a node, or change its labels."""
     number = int(name.removeprefix("node"))
-    cluster.put_node(name, f"openstack:///00000000-0000-4000-8000-{number:012d}", NODES[name], labels=labels)
+    machine = f"00000000-0000-4000-8000-{number:012d}" if number else project.machine
+    cluster.put_node(name, f"openstack:///{machine}", NODES[name], labels=labels)
 
 
 def _nothing(project: PeersProject, cluster: Cluster) -> None:
     """Only that the controller reads everything again, as it does every few minutes."""
 
 
-def _node(_: PeersProject, cluster: Cluster, *, name: str, **labels: str) -> None:
-    put_node(cluster, name, **labels)
+def _node(project: PeersProject, cluster: Cluster, *, name: str, **labels: str) -> None:
+    put_node(project, cluster, name, **labels)
 
 
 def _node_gone(_: PeersProject, cluster: Cluster) -> None:
     del cluster.objects["nodes"]["node3"]
 
 
-def _node_without_address(_: PeersProject, cluster: Cluster) -> None:
-    put_node(cluster, "node3", env="dev")
+def _node_without_address(project: PeersProject, cluster: Cluster) -> None:
+    put_node(project, cluster, "node3", env="dev")
     cluster.objects["nodes"]["node3"]["status"]["addresses"] = []
 
 

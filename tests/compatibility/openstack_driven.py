@@ -65,7 +65,7 @@ class _Driven:
     def __init__(self, project: PeersProject, recorded: Json) -> None:
         self._project, self._cluster, self._scenario = project, Cluster(), recorded["scenario"].rpartition("/")[2]
         for node in ("node0", "node1", "node2"):
-            put_node(self._cluster, node, env="prod" if node == "node0" else "dev")
+            put_node(project, self._cluster, node, env="prod" if node == "node0" else "dev")
         self._made = _prepared(project, self._scenario, recorded.get("before", {}))
         self._left: Json | None = None
         self._running = Running(project, self._cluster)

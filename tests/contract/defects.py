@@ -15,7 +15,10 @@ Send = Callable[[Any], Any]
 
 # ---------------------------------------------------------------------------------------------- requests of its client
 
-_FURTHER_PAGES = ("NextMarker", "NextToken", "TotalCount", "next_cursor", "servers_links", "loadbalancers_links")
+_FURTHER_PAGES = (
+    *("NextMarker", "NextToken", "TotalCount", "next_cursor"),
+    *(f"{each}_links" for each in ("servers", "loadbalancers", "listeners", "pools", "healthmonitors")),
+)
 
 
 def requests(beginning: str, alter: Callable[[Send, Any], Any]) -> Plant:

@@ -187,7 +187,8 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
      test_answers.test_what_is_left_of_creations_is_read_over_all_pages),
     (NLB, "only the first page of server groups is read", defects.reads_one_page("nlb ListServerGroups"),
      test_answers.test_all_load_balancers_are_read_over_all_pages),
-    (OCTAVIA, "only the first page is read", defects.reads_one_page("GET load-balancer lbaas/loadbalancers"),
+    # What the lists of parts show is asked for by ID.
+    (OCTAVIA, "only the first page is read", defects.reads_one_page("GET load-balancer lbaas/"),
      test_answers.test_all_load_balancers_are_read_over_all_pages),
     (BALANCERS, "throttling is taken for gone", defects.takes(Throttled, NotFound),
      test_answers.test_a_throttled_read_raises_with_the_time_to_wait_and_makes_nothing_look_gone),

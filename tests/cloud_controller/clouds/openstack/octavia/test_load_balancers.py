@@ -227,6 +227,7 @@ def test_sctp_proxy_protocol_and_session_affinity(account: OctaviaAccount) -> No
 
 def test_a_load_balancer_deleted_by_hand_is_made_again(account: OctaviaAccount) -> None:
     cluster = nodes("node1")
+    cluster.put_node("node2", f"openstack:///{account.site.project.server('node2')[0]}", "10.1.0.2")
     running = served(account, cluster, service({}, port(80)))
     (lb,) = account.load_balancers()
     account.api.delete("load-balancer", f"lbaas/loadbalancers/{lb['id']}?cascade=true")

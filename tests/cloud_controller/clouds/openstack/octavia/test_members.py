@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.openstack.octavia import topology
 from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
 from tests.cloud_controller.clouds.openstack.octavia.services import named, nodes
@@ -69,11 +68,11 @@ def test_unhealthy_members_stay_while_none_of_their_successors_can_be_added(acco
     with_odd_node(cluster=cluster)
     del cluster.objects["nodes"]["node1"]
     running.take_nodes()
-    for _ in range(2):
-        with pytest.raises(CloudError, match=r"no new one could be added|no subnet of the project"):
-            running.settle(rounds=1)
+    running.settle(rounds=2)
 
     assert members(account) == ["node1"]
+    (told,) = left_out(cluster)
+    assert "no subnet of the project" in told
 
 
 def test_a_node_in_a_subnet_that_has_just_been_made_becomes_a_member(
