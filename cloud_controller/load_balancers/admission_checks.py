@@ -17,6 +17,8 @@ from cloud_controller.patterns import any_case
 ANNOTATIONS = "(has(object.metadata.annotations) ? object.metadata.annotations : {})"
 _DIGITS = 18
 """Of an integer in CEL; no bound in a catalogue has more."""
+_LONGEST = 1200
+"""Characters of a message. An API server shows none that has more than 5,120 bytes."""
 
 
 def sentences(catalogue: Catalogue) -> dict[str, str]:
@@ -30,11 +32,15 @@ def sentences(catalogue: Catalogue) -> dict[str, str]:
         "unknown": f"'annotation ' + variables.unknown[0] + {literal(unknown)}",
         "restricting": f"'annotation ' + variables.restricting[0] + {literal(restricts)}",
         "private": f"'annotation ' + variables.private[0] + {literal(public)}",
-        "faults": "variables.faults.join('; ')",
+        "faults": _cut("variables.faults.join('; ')"),
         "contradicting": f"'annotation ' + {names}[0] + ': ' + {texts}[0] + ' contradicts ' + {texts}[1] + ' of '"
         f" + {names}[1] + {literal(OLDER_NAME)} + ' (allowed: one of the two; remove ' + {names}[1] + ')'",
-        "conflicts": "variables.conflicts[0].replace('\\n', ' ')",
+        "conflicts": _cut("variables.conflicts[0].replace('\\n', ' ')"),
     }
+
+
+def _cut(message: str) -> str:
+    return f"[{message}].map(m, m.size() > {_LONGEST} ? m.substring(0, {_LONGEST}) + '\u2026' : m)[0]"
 
 
 def variables(catalogue: Catalogue) -> dict[str, str]:
