@@ -6,6 +6,7 @@ from typing import Any
 from unittest.mock import patch
 
 from cloud_controller.clouds.alicloud.clb.memory import LIFETIME
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.alicloud import machines
 from local.alicloud.account import REGION
 from local.alicloud.clb_acls import ACL
@@ -30,6 +31,7 @@ _CERTIFICATES = (
     *("cert-1", "cert-2", "cert-1-cn-hangzhou", "cert-2-cn-hangzhou", "ca-1"),
     *("cert-a", "cert-a2", "cert-b", "cert-c"),
 )
+_CLUSTER = {CLUSTER_TAG: CONFIG.cluster_id}
 _SHARED = {"Key": "cloud-controller/shared-with", "Value": f"{CONFIG.cluster_id}/default"}
 """Without it, this controller takes no load balancer that a Service names."""
 _OF_THE_USER = ("lb", "nlb", "rsp", "sgp", "lsn")
@@ -62,7 +64,7 @@ class PeersAccount(Account):
         machines.add_vswitch(world, VPC, f"{REGION}-k", "192.168.1.0/24", "vsw-pods")
         for node in NODES:
             number, instance = node[-1], machine(node)
-            machines.add_instance(world, "vsw-k", instance, name=node, address=f"192.168.0.1{number}")
+            machines.add_instance(world, "vsw-k", instance, name=node, address=f"192.168.0.1{number}", tags=_CLUSTER)
             addresses: dict[str, Any] = {"address": f"192.168.1.{number}", "ipv6": [f"2408:4005::{number}"]}
             machines.add_eni(world, "vsw-pods", f"eni-pod{number}", instance=instance, **addresses)
 

@@ -29,6 +29,7 @@ from cloud_controller.kube import (
     CLUSTER_ROLES,
     EVENTS,
     LEASES,
+    NAMESPACES,
     NODES,
     SERVICES,
     ForbiddenError,
@@ -167,10 +168,12 @@ def snapshot(kube: Kube) -> dict[str, str]:
     nodes = {name(node): repr((node["metadata"].get("labels"), uninitialised(node))) for node in kube.list(NODES).items}
     # The control plane's own parts go on working: their leases, and what they tell.
     own = ("kube-controller-manager", "kube-scheduler", "apiserver-", "kube-")
+    ending = {name(each) for each in kube.list(NAMESPACES).items if "deletionTimestamp" in each["metadata"]}
     return nodes | {
         f"{plural}/{each['metadata']['name']}": each["metadata"]["resourceVersion"]
         for plural, items in lists.items()
         for each in items
+        if each["metadata"]["namespace"] not in ending
         if not name(each).startswith(own) and each.get("source", {}).get("component") != "node-controller"
     }
 

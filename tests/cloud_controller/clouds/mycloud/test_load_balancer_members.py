@@ -487,6 +487,7 @@ def test_a_creation_whose_answer_was_lost_is_looked_for_though_its_service_goes_
     cluster.put(web())
     running = Running(site, cluster, options=ServiceOptions(resync=0.0))
     del running.controller._queue._due[RESYNC]  # As if it had come already.
+    site.age_machines()
     site.set_lag(3600)
     site.client.post("admin/faults", {"operation": "POST /v1/load_balancers", "kind": "drop_answer", "count": None})
     with pytest.raises(Unavailable):
