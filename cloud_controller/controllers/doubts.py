@@ -47,7 +47,7 @@ def _doubt(
     for address in own:
         for machine in holders.get(address, ()):
             # A younger Node's machine got the address when it was free again; an older one's host may be renamed.
-            if (other := with_nodes.get(machine.id)) and _registered(other) > _registered(node):
+            if (other := with_nodes.get(machine.id)) and view.registered(other) > view.registered(node):
                 continue
             patch = f'kubectl patch node {name(node)} -p \'{{"spec":{{"providerID":"{machine.provider_id}"}}}}\''
             return (
@@ -69,14 +69,10 @@ def _doubt(
 
 def _is_younger(machine: Instance, node: Object) -> bool:
     """Whether the machine was certainly made after the node, so that its kubelet cannot have registered it."""
-    registered = _registered(node)
+    registered = view.registered(node)
     if machine.created_at is None or not registered:
         return False
     return machine.created_at > datetime.fromisoformat(registered) + _CLOCKS
-
-
-def _registered(node: Object) -> str:
-    return str(node["metadata"].get("creationTimestamp") or "")
 
 
 def _addresses(found: Iterable[NodeAddress]) -> list[IPv4Address | IPv6Address]:

@@ -47,7 +47,12 @@ def ref(node: Object) -> InstanceRef:
 
 def age(node: Object) -> tuple[str, str]:
     """Sort key, oldest node first: if two nodes claim the same thing, the older one gets it."""
-    return str(node["metadata"].get("creationTimestamp") or ""), name(node)
+    return registered(node), name(node)
+
+
+def registered(node: Object) -> str:
+    """When the node was registered, as the API server writes times; '' if it does not say."""
+    return str(node["metadata"].get("creationTimestamp") or "")
 
 
 def taints(node: Object) -> list[Taint]:

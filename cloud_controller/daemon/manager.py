@@ -332,9 +332,8 @@ def _hold(elector: LeaderElector, ended: threading.Event, stop: threading.Event,
 def _ended_by_dead_threads(stop: threading.Event) -> Iterator[threading.Event]:
     """Set `stop` on an unhandled exception in any thread: a bug, or a write that the fence refused.
 
-    Workers of a queue survive a bug in the handling of one key (`queue.work`).
-
-    Otherwise the daemon would look healthy while a part of it no longer works.
+    Otherwise the daemon would look healthy while a part of it no longer works. Workers of a queue survive a bug in the
+    handling of one key (`queue.work`).
     """
     died = threading.Event()
     before = threading.excepthook

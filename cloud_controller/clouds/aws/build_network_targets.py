@@ -20,7 +20,6 @@ OF_ALL_PORTS = "target_group_attributes"
 OF_PORT = "target_group_attributes_of_port"
 """The family of annotations for the target group of one port."""
 
-
 _TIMEOUTS = {"HTTP": 6, "HTTPS": 10, "TCP": 10}
 """AWS's defaults in seconds; upstream sets none."""
 
