@@ -15,12 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from local.engine.stack.secrets import PASSPHRASE_VARIABLE
-from local.engine.stack.session import PASSPHRASE_FILE
-from local.engine.stack.state import StateError
-from local.engine.urn import name_of
+from local.pulumi import passphrase
 
 BACKEND_FOLDER: Final = "pulumi"
+_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
+_SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
+"""What marks an object in a state as a secret (sdk/go/common/resource/sig)."""
+
+
+class StateError(Exception):
+    """A stack's state or lock is not as Pulumi writes it; the message names the file and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +54,50 @@ class Lock:
         return True
 
 
-def checkpoint(stack_dir: Path) -> tuple[Path, dict[str, Any]] | None:
-    """The file of the stack's state and its content; None if there is none. Raises StateError."""
+def deployment(stack_dir: Path) -> tuple[Path, dict[str, Any]] | None:
+    """The file of the stack's state and the deployment in it; None if there is none. Raises StateError."""
     for path in (stack_dir / BACKEND_FOLDER).glob(f".pulumi/stacks/**/{stack_dir.name}.json"):
         try:
-            data = json.loads(path.read_text())
-            return path, {"version": data["version"], "deployment": data["checkpoint"].get("latest")}
+            found = json.loads(path.read_text())["checkpoint"].get("latest") or {}
+            # What the functions below read.
+            _ = [each["urn"] for each in found.get("resources") or ()]
+            _ = [each["resource"]["urn"] for each in found.get("pending_operations") or ()]
         except FileNotFoundError:
             continue  # another run has just removed it
         except (AttributeError, KeyError, TypeError, ValueError, OSError) as error:
             raise StateError(f"{path} is not a readable Pulumi state: {error}") from error
+        return path, found
     return None
 
 
-def salt(deployment: Any) -> str:
-    """The salt of the passphrase that encrypts a state; "" if it has none."""
-    provider = (deployment or {}).get("secrets_providers") or {}
-    return str((provider.get("state") or {}).get("salt", ""))
+def is_in_use(stack_dir: Path) -> bool:
+    """Whether the stack has resources or operations with unknown outcome. Raises StateError."""
+    found = deployment(stack_dir)
+    return found is not None and bool(found[1].get("resources") or found[1].get("pending_operations"))
+
+
+def masked_outputs(stack_dir: Path) -> dict[str, Any]:
+    """The stack's outputs, [secret] for secrets; empty before its first `up`. Raises StateError."""
+    _, found = deployment(stack_dir) or (None, {})
+    for resource in found.get("resources") or ():
+        if resource.get("type") == "pulumi:pulumi:Stack" and not resource.get("delete"):
+            return {name: _masked(value) for name, value in (resource.get("outputs") or {}).items()}
+    return {}
+
+
+def salt(stack_dir: Path) -> tuple[Path, str] | None:
+    """The salt of the passphrase that encrypts the stack's state, and the state's file. Raises StateError."""
+    if (found := deployment(stack_dir)) is None:
+        return None
+    provider = found[1].get("secrets_providers") or {}
+    text = str((provider.get("state") or {}).get("salt", ""))
+    return (found[0], text) if text else None
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return "[secret]" if value.get(_SIGNATURE) == _SECRET else {k: _masked(v) for k, v in value.items()}
+    return [_masked(v) for v in value] if isinstance(value, list) else value
 
 
 def locks(stack_dir: Path) -> Iterator[Lock]:
@@ -102,10 +133,10 @@ def ways_out(stack_dir: Path) -> Iterator[str]:
     Raises StateError.
     """
     yield from ways_past_locks(stack_dir)
-    found = checkpoint(stack_dir)
-    pending = ((found[1]["deployment"] or {}).get("pending_operations") or []) if found else []
-    if created := [name_of(each["resource"]["urn"]) for each in pending if each["type"] == "creating"]:
-        clear = f'make refresh STACK={stack_dir.name} ENGINE=pulumi ARGS="--skip-preview --clear-pending-creates"'
+    _, found = deployment(stack_dir) or (None, {})
+    pending = found.get("pending_operations") or ()
+    if created := [each["resource"]["urn"].rpartition("::")[2] for each in pending if each["type"] == "creating"]:
+        clear = f'make refresh STACK={stack_dir.name} ARGS="--skip-preview --clear-pending-creates"'
         yield (
             f"a run was killed while it created {', '.join(created)}: `up` creates it again, which finds what was "
             f"made; afterwards, clear the pending create: {clear}"
@@ -115,7 +146,7 @@ def ways_out(stack_dir: Path) -> Iterator[str]:
 def _cancel(stack_dir: Path) -> str:
     """The shell command that removes a stack's locks with the CLI."""
     environment = [f"PULUMI_BACKEND_URL={(stack_dir / BACKEND_FOLDER).as_uri()}"]
-    if PASSPHRASE_VARIABLE not in os.environ and not os.environ.get(f"{PASSPHRASE_VARIABLE}_FILE"):
-        environment.append(f"{PASSPHRASE_VARIABLE}_FILE={stack_dir / PASSPHRASE_FILE}")
+    if not passphrase.is_given():
+        environment.append(f"{passphrase.FILE_VARIABLE}={stack_dir / passphrase.PASSPHRASE_FILE}")
     words = ["pulumi", "cancel", "--yes", "--stack", stack_dir.name, "--cwd", str(stack_dir)]
     return shlex.join([*environment, *words])
