@@ -17,6 +17,7 @@ from pathlib import Path
 import yaml
 
 from local.pulumi import backend, passphrase, toolchain
+from local.pulumi.secrets import PASSPHRASE_VARIABLE
 from local.pulumi.toolchain import Toolchain
 from local.state_folder import write_private
 from local.termination import Terminated
@@ -47,7 +48,7 @@ class PulumiCli:
         found["PULUMI_BACKEND_URL"] = (self.stack_dir / backend.BACKEND_FOLDER).as_uri()
         found["PULUMI_SKIP_UPDATE_CHECK"] = "true"
         found["PULUMI_DIY_BACKEND_GZIP"] = "false"  # backend.py reads the state
-        if passphrase.PASSPHRASE_VARIABLE not in inherited:
+        if PASSPHRASE_VARIABLE not in inherited:
             named = inherited.get(passphrase.FILE_VARIABLE)
             # Absolute: the CLI looks for it from `--cwd`.
             file = Path(named or self.stack_dir / passphrase.PASSPHRASE_FILE).absolute()

@@ -1,8 +1,8 @@
 """Runs Python programs and policy packs for Pulumi's CLI, where its own `pulumi-language-python` is missing.
 
 The official one comes with the CLI's download, and no registry of Go modules serves it. This one does what `preview`,
-`up`, `refresh`, `destroy` and policy packs need; the CLI finds it on PATH by its launcher (`local/pulumi/bin`). It finds
-Python as the official one does: in the `virtualenv` of Pulumi.yaml or PulumiPolicy.yaml, else on PATH.
+`up`, `refresh`, `destroy` and policy packs need; the CLI finds it by its launcher (`local/pulumi/bin`). It finds Python
+as the official one does: in the `virtualenv` of Pulumi.yaml or PulumiPolicy.yaml, else on PATH.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -182,14 +182,18 @@ def _output(process: subprocess.Popen[bytes]) -> Iterator[Any]:
     """What the process prints, on both streams, until it closes them."""
     chunks: SimpleQueue[Any] = SimpleQueue()
 
-    def follow(stream: IO[bytes], name: str) -> None:
+    def follow(stream: IO[bytes], response: Callable[[bytes], Any]) -> None:
         while chunk := os.read(stream.fileno(), _CHUNK):
-            chunks.put(language_pb2.RunPluginResponse(**{name: chunk}))
+            chunks.put(response(chunk))
         chunks.put(None)
 
-    streams = {"stdout": process.stdout, "stderr": process.stderr}
-    for name, stream in streams.items():
-        threading.Thread(target=follow, args=(stream, name), daemon=True).start()
+    assert process.stdout is not None and process.stderr is not None
+    streams: list[tuple[IO[bytes], Callable[[bytes], Any]]] = [
+        (process.stdout, lambda chunk: language_pb2.RunPluginResponse(stdout=chunk)),
+        (process.stderr, lambda chunk: language_pb2.RunPluginResponse(stderr=chunk)),
+    ]
+    for each in streams:
+        threading.Thread(target=follow, args=each, daemon=True).start()
     left = len(streams)
     while left:
         if (chunk := chunks.get()) is None:

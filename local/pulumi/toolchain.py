@@ -122,7 +122,7 @@ def _without_language_host(pulumi: Path, path: str) -> dict[str, str]:
 def _module_folder(report: Report) -> Path:
     """Where Go keeps the SDK's module, which the build has downloaded."""
     go = find_go(cache_directory(), TOOLS, report)
-    command = [go, "list", "-m", "-f", "{{.Dir}}", f"{_MODULE}/sdk/v3"]
+    command = [str(go), "list", "-m", "-f", "{{.Dir}}", f"{_MODULE}/sdk/v3"]
     done = subprocess.run(command, cwd=TOOLS / PULUMI.folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BuildError(f"go list of {_MODULE}/sdk/v3 failed:\n{done.stderr.strip()}")
