@@ -18,7 +18,7 @@ from typing import Any, Final
 from local.engine.stack.secrets import PASSPHRASE_VARIABLE
 from local.engine.stack.session import PASSPHRASE_FILE
 from local.engine.stack.state import StateError
-from local.engine.urn import name_of
+from local.plugins.urn import name_of
 
 BACKEND_FOLDER: Final = "pulumi"
 

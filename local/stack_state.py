@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from local.engine.stack.form import deployment_of
-from local.engine.stack.resource import mask
 from local.engine.stack.session import PlaceholderCrypter
 from local.engine.stack.snapshot import Snapshot
 from local.engine.stack.state import StateError, Store, snapshot_of
-from local.engine.urn import STACK_TYPE
+from local.plugins.json_values import mask
+from local.plugins.urn import STACK_TYPE
 from local.pulumi_backend import checkpoint
 
 
