@@ -8,7 +8,7 @@ planned against the resources of the first, as if those existed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,18 @@ from local.engine.operations import Options, preview
 from local.engine.program.monitor import Monitor
 from local.engine.program.runner import ProgramRun, run_in_subprocess
 from local.engine.program.served import Served
-from local.engine.providers.dynamic import DynamicProvider, DynamicServer
-from local.engine.providers.provider import Provider
-from local.engine.providers.recorder import Recorder, StandIn
-from local.engine.providers.recorder_values import Rules, load_sdk
-from local.engine.providers.registry import OTHERS, ProviderFactory
+from local.engine.providers.dynamic import DynamicProvider
+from local.engine.providers.registry import OTHERS, InstanceFactory
 from local.engine.stack.project import load_project, load_stack_file
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.session import Request, Session
 from local.engine.steps.planner import Op
-from local.engine.urn import package_of
-from local.engine.values import UNKNOWN
+from local.plugins.dynamic import DynamicServer
+from local.plugins.provider import Provider, ProviderFactory
+from local.plugins.recorder import Recorder, StandIn
+from local.plugins.recorder_values import Rules, load_sdk
+from local.plugins.urn import package_of
+from local.plugins.values import UNKNOWN
 
 NO_STATE = Path("/nonexistent")
 
@@ -111,9 +112,11 @@ class OfflineProviders:
 
     def __init__(self, interpreter: Interpreter, session: Session, on_line: Callable[[str], None]) -> None:
         self._config = session.config.as_properties()
-        self._server = DynamicServer(session.project.main, session.project.name, on_line, interpreter)
+        self._server = DynamicServer(
+            session.project.main, session.project.name, on_line, interpreter.path, interpreter.environment()
+        )
 
-    def factories(self) -> Mapping[str, ProviderFactory]:
+    def factories(self) -> Mapping[str, InstanceFactory]:
         """By package."""
         clouds = {
             package: partial(_of_cloud, factory)
@@ -132,7 +135,7 @@ class OfflineProviders:
 
 
 def _kubernetes(resource: ResourceState) -> Provider:
-    from local.engine.providers.kubernetes.provider import KubernetesProvider
+    from local.plugins.kubernetes.provider import KubernetesProvider
 
     # Also one whose kubeconfig is in the program: no cluster is asked.
     provider = KubernetesProvider({**resource.inputs, "kubeconfig": UNKNOWN})
@@ -141,7 +144,7 @@ def _kubernetes(resource: ResourceState) -> Provider:
 
 def _of_cloud(factory: ProviderFactory, resource: ResourceState) -> Provider:
     load_sdk(package_of(resource.type))
-    made = factory(replace(resource, inputs={k: v for k, v in resource.inputs.items() if k != "endpoints"}))
+    made = factory({k: v for k, v in resource.inputs.items() if k != "endpoints"})
     return _foreseeing(made if isinstance(made, Recorder) else Recorder(resource.inputs))
 
 

@@ -16,8 +16,8 @@ from urllib.parse import unquote
 from local.engine.events import Diagnostic, Event, PolicyEvent, StepDone, StepStarted
 from local.engine.events_json import body_of
 from local.engine.policies import host
-from local.engine.urn import PROVIDER_PREFIX, name_of, type_of
-from local.engine.wire import UNKNOWN_TEXT
+from local.plugins.urn import PROVIDER_PREFIX, name_of, type_of
+from local.plugins.wire import UNKNOWN_TEXT
 
 Json = Any
 

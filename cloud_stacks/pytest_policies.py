@@ -135,7 +135,7 @@ def _analyzed(resource: Resource) -> Any:
 
 
 def _value(value: Any) -> Any:
-    from local.engine import values
+    from local.plugins import values
 
     if value is Unknown or isinstance(value, Unknown):
         return values.UNKNOWN

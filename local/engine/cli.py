@@ -18,10 +18,8 @@ from local.engine.display.choice import Display, choice_of, open_display
 from local.engine.display.confirm import DeclinedError
 from local.engine.events import Event, Sink, Summary
 from local.engine.operations import Options, destroy, preview, refresh, up
-from local.engine.providers.dynamic import DynamicProvider, DynamicServer
-from local.engine.providers.provider import Provider
-from local.engine.providers.recorder import Recorder
-from local.engine.providers.registry import OTHERS, ProviderFactory
+from local.engine.providers.dynamic import DynamicProvider
+from local.engine.providers.registry import OTHERS, InstanceFactory
 from local.engine.stack.lock import LockedError, cancel
 from local.engine.stack.project import ProjectError
 from local.engine.stack.resource import ResourceState
@@ -29,6 +27,9 @@ from local.engine.stack.secrets import SecretsError
 from local.engine.stack.session import Request, Session
 from local.engine.stack.state import StateError
 from local.engine.steps.planner import Op
+from local.plugins.dynamic import DynamicServer
+from local.plugins.provider import Provider
+from local.plugins.recorder import Recorder
 
 OK, FAILED, USAGE, CHANGED, TERMINATED = 0, 1, 2, 7, 8
 _OPERATIONS: Mapping[str, Callable[[Request, Options, Sink], bool]] = {
@@ -157,9 +158,13 @@ class LocalProviders:
         self._config = session.config.as_properties()
         self._server = DynamicServer(session.project.main, session.project.name, on_line)
 
-    def factories(self) -> Mapping[str, ProviderFactory]:
+    def factories(self) -> Mapping[str, InstanceFactory]:
         """By package."""
-        clouds = {package: factory for cloud in CLOUDS.all() for package, factory in cloud.providers.items()}
+        clouds = {
+            package: lambda resource, factory=factory: factory(resource.inputs)
+            for cloud in CLOUDS.all()
+            for package, factory in cloud.providers.items()
+        }
         return {**clouds, "pulumi-python": self._dynamic, "kubernetes": _kubernetes, OTHERS: _recorded}
 
     def close(self) -> None:
@@ -176,6 +181,6 @@ def _recorded(resource: ResourceState) -> Provider:
 
 def _kubernetes(resource: ResourceState) -> Provider:
     # Imported on use: not every stack has Kubernetes objects.
-    from local.engine.providers.kubernetes.provider import KubernetesProvider
+    from local.plugins.kubernetes.provider import KubernetesProvider
 
     return KubernetesProvider(resource.inputs)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from local.engine import paths
 from local.engine.cli_request import which_stack
 from local.engine.stack.config import Config, resolve
 from local.engine.stack.project import Project, StackFile, load_project, load_stack_file
 from local.engine.stack.session import Request, stack_file_crypter
 from local.engine.stack.stack_file_text import with_config, with_salt, without_config
+from local.plugins import paths
 
 OK, FAILED = 0, 1
 _SECRET_NAME: Final = re.compile("token|secret|pass(word|wd|phrase)", re.IGNORECASE)

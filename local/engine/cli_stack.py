@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from local.engine.stack.resource import mask
 from local.engine.stack.session import Request, open_session
 from local.engine.stack.stacks import stacks_in
 from local.engine.stack.state import StateError, Store
 from local.engine.stack.state_import import import_state
-from local.engine.urn import STACK_TYPE
-from local.engine.values import without_secrets
+from local.plugins.json_values import mask
+from local.plugins.urn import STACK_TYPE
+from local.plugins.values import without_secrets
 
 OK, FAILED = 0, 1
 

@@ -8,12 +8,12 @@ from enum import IntEnum
 from typing import Final
 from urllib.parse import unquote
 
-from local.engine import paths
 from local.engine.policies.host import Finding
-from local.engine.providers.provider import PropertyDiff
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.planner import Op
-from local.engine.values import PropertyMap
+from local.plugins import paths
+from local.plugins.provider import PropertyDiff
+from local.plugins.values import PropertyMap
 
 SHORTEST_SECRET: Final = 6
 UNTARGETED: Final = "no target"

@@ -20,10 +20,11 @@ from local.engine.events import (
     StepStarted,
 )
 from local.engine.policies.host import Finding
-from local.engine.stack.resource import ResourceState, mask
+from local.engine.stack.resource import ResourceState
 from local.engine.steps.planner import Op
-from local.engine.values import UNKNOWN
-from local.engine.wire import UNKNOWN_TEXT
+from local.plugins.json_values import mask
+from local.plugins.values import UNKNOWN
+from local.plugins.wire import UNKNOWN_TEXT
 
 Json = Any
 

@@ -17,7 +17,7 @@ from local.engine.policies.host import PolicyHost
 from local.engine.policies.packs import Policies
 from local.engine.program.monitor import Monitor
 from local.engine.program.runner import ProgramRun, run_in_process
-from local.engine.providers.registry import ProviderFactory, ProviderRegistry
+from local.engine.providers.registry import InstanceFactory, ProviderRegistry
 from local.engine.stack.lock import StackLock
 from local.engine.stack.session import Request, Session, open_session
 from local.engine.steps import pending, stack_references
@@ -30,7 +30,7 @@ from local.engine.steps.refresh import refresh as refresh_all
 from local.engine.steps.run import Run
 from local.engine.steps.stack_references import StackReferences
 from local.engine.steps.targets import Targets
-from local.engine.values import PropertyMap
+from local.plugins.values import PropertyMap
 
 NO_ENGINE = "127.0.0.1:0"
 """A pack gets an engine's address to log to; whatever it logs also comes back in its answers."""
@@ -50,7 +50,7 @@ class ProgramRunner(Protocol):
 class Providers(Protocol):
     """Creates the provider factories of a run, and closes what they share."""
 
-    def factories(self) -> Mapping[str, ProviderFactory]: ...
+    def factories(self) -> Mapping[str, InstanceFactory]: ...
 
     def close(self) -> None: ...
 

@@ -18,9 +18,9 @@ from pulumi.runtime.proto import engine_pb2, resource_pb2
 
 from components.stack_config import SECRET_KEYS
 from local.engine.program.goal import goal_of
-from local.engine.providers.kubernetes.api_types import parse_type
-from local.engine.providers.kubernetes.normal_form import in_normal_form
 from local.engine.steps.aliases import former_urns
+from local.plugins.kubernetes.api_types import parse_type
+from local.plugins.kubernetes.normal_form import in_normal_form
 
 PROJECT, STACK = "cloud-controller", "local"
 STACK_TYPE = "pulumi:pulumi:Stack"

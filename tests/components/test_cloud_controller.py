@@ -22,7 +22,8 @@ from components.cloud_controller import CloudController, CloudControllerProvider
 from components.cluster_plan import Machine, Step, Target, World
 from components.inputs import WrongInput
 from components.placeholder import PLACEHOLDER
-from local.engine.providers.dynamic import DynamicProvider, DynamicServer
+from local.engine.providers.dynamic import DynamicProvider
+from local.plugins.dynamic import DynamicServer
 from tests.fake_kubernetes import FakeKubernetes
 
 ROOT = Path(__file__).parents[2]
@@ -443,7 +444,7 @@ def test_the_plan_is_logged_before_a_create_or_update_beside_the_programs_hooks(
 
 @pytest.mark.engine
 def test_through_the_real_dynamic_server_a_first_preview_shows_the_assumed_plan() -> None:
-    from local.engine.values import UNKNOWN as WIRE_UNKNOWN
+    from local.plugins.values import UNKNOWN as WIRE_UNKNOWN
 
     urn = "urn:pulumi:s::cloud-controller::pulumi-python:dynamic/cloudcontroller:CloudController::x"
     server = DynamicServer(ROOT, "cloud-controller", lambda _: None)

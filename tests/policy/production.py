@@ -12,7 +12,7 @@ from cloud_stacks.checkouts import working_folder
 from cloud_stacks.offline import plan
 from local.engine.policies.host import AnalyzedResource, Finding, PolicyHost
 from local.engine.policies.packs import analyzed, analyzed_for_stack
-from local.engine.values import PropertyMap
+from local.plugins.values import PropertyMap
 
 ROOT = Path(__file__).parents[2]
 STACKS = sorted(

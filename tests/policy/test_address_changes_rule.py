@@ -11,7 +11,7 @@ import pytest
 
 from cloud_controller.controllers.service.address_changes import ANNOTATION
 from local.engine.policies.host import PolicyHost
-from local.engine.values import UNKNOWN
+from local.plugins.values import UNKNOWN
 from policy.checklist.address_changes import ACKNOWLEDGEMENT
 from tests.policy_objects import EXEMPT, exemption, of, resource, service, start
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from local.engine.policies.host import PolicyHost
-from local.engine.values import UNKNOWN
+from local.plugins.values import UNKNOWN
 from tests.policy_objects import ccm, of
 
 LEADS = "ccm-workload-elect-leader"

@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.pod_network import policy as ours
 from local.engine.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN
+from local.plugins.values import UNKNOWN
 from tests.policy_objects import EXEMPT, ccm, of, resource, start
 
 RULE = "ccm-network-restrict-egress"

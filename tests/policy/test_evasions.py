@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import PropertyMap
+from local.plugins.values import PropertyMap
 from tests.policy_objects import CONTAINER, ccm, of, patch, resource, service, without
 
 KEY = "AKIAQ3EGTZ5WX7PLM2NB"

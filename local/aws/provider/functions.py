@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from local.aws.provider.api import Api
-from local.engine.providers.provider import ProviderError
-from local.engine.values import PropertyMap
+from local.plugins.provider import ProviderError
+from local.plugins.values import PropertyMap
 
 
 def answer(api: Api, token: str, args: PropertyMap) -> PropertyMap:

@@ -16,8 +16,9 @@ from local.aws.provider.comparison import compare, imported_inputs, read_inputs,
 from local.aws.provider.kind import Change, Creation, Kind, NotReady, completing
 from local.aws.provider.kinds import KINDS, RECORDED
 from local.aws.provider.recorded import recorder
-from local.engine import paths
-from local.engine.providers.provider import (
+from local.plugins import paths
+from local.plugins.json_values import mask
+from local.plugins.provider import (
     CheckFailure,
     CheckResult,
     CreateRequest,
@@ -30,12 +31,11 @@ from local.engine.providers.provider import (
     ReadResult,
     UpdateRequest,
 )
-from local.engine.providers.provider_inputs import default_tags_of
-from local.engine.providers.recorder_values import completed
-from local.engine.providers.secret_texts import hidden
-from local.engine.stack.resource import mask
-from local.engine.urn import name_of, type_of
-from local.engine.values import UNKNOWN, PropertyMap, without_secrets
+from local.plugins.provider_inputs import default_tags_of
+from local.plugins.recorder_values import completed
+from local.plugins.secret_texts import hidden
+from local.plugins.urn import name_of, type_of
+from local.plugins.values import UNKNOWN, PropertyMap, without_secrets
 
 
 class AwsProvider:

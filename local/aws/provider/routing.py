@@ -9,8 +9,8 @@ from typing import Any, Final
 from local.aws.provider.api import Api, Deadline
 from local.aws.provider.ec2 import Ec2Kind, arn, until_deleted
 from local.aws.provider.kind import Change, Creation, Kind, find_or_make, present, tag_outputs
-from local.engine.providers.provider import ProviderError
-from local.engine.values import PropertyMap
+from local.plugins.provider import ProviderError
+from local.plugins.values import PropertyMap
 
 
 class RouteTable(Ec2Kind):

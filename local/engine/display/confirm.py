@@ -11,7 +11,7 @@ from local.engine.display.tree import Row, Stage, Tree
 from local.engine.display.words import word_of
 from local.engine.events import RETAINED, Event
 from local.engine.steps.planner import Op
-from local.engine.urn import is_provider
+from local.plugins.urn import is_provider
 
 LISTED: Final = 20
 """How many resources the question names; `details` shows all."""

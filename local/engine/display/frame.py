@@ -13,7 +13,7 @@ from local.engine.display.values import details, diff_keys, plan_of
 from local.engine.display.words import COUNTED, PREVIEWED_DESTROY, note_of, outcome, title_of, word_of
 from local.engine.events import Diagnostic
 from local.engine.steps.planner import Op
-from local.engine.urn import STACK_TYPE
+from local.plugins.urn import STACK_TYPE
 
 INDENT: Final = 8
 """The indent of the lines under a row."""

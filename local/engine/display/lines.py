@@ -33,7 +33,7 @@ from local.engine.events import (
     Summary,
 )
 from local.engine.steps.planner import Op
-from local.engine.urn import name_of, type_of
+from local.plugins.urn import name_of, type_of
 
 QUIET_SECONDS: Final = 30.0
 """A running step without output for this long is reported, with what it waits for."""

@@ -11,7 +11,7 @@ from local.engine.display.words import COUNTED, word_of
 from local.engine.events import Diagnostic, Summary
 from local.engine.policies.host import Finding
 from local.engine.steps.planner import Op
-from local.engine.urn import name_of, type_of
+from local.plugins.urn import name_of, type_of
 
 Problems = Mapping[str, Sequence[Diagnostic]]
 """The diagnostics of each resource, by URN; "" is the run."""

@@ -11,7 +11,7 @@ from typing import Final
 from local.engine.display.words import UNCHANGING, takes_time
 from local.engine.events import Diagnostic, Event, PolicyEvent, Prelude, StepDone, StepFailed, StepInfo, StepStarted
 from local.engine.steps.planner import Op
-from local.engine.urn import STACK_TYPE, name_of, type_of
+from local.plugins.urn import STACK_TYPE, name_of, type_of
 
 _OF_THE_OLD: Final = (Op.DELETE_REPLACED, Op.DISCARD_REPLACED)
 """Steps of replaced resources, which share their URN with the successor's."""

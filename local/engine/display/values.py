@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from local.engine import paths
 from local.engine.display.text import Line, Part, line
 from local.engine.display.words import word_of
 from local.engine.events import UNTARGETED, StepInfo
-from local.engine.providers.provider import DiffKind
 from local.engine.steps.planner import Op
-from local.engine.urn import name_of
-from local.engine.values import UNKNOWN, Archive, Asset, PropertyMap, ResourceReference, Secret, Value
+from local.plugins import paths
+from local.plugins.provider import DiffKind
+from local.plugins.urn import name_of
+from local.plugins.values import UNKNOWN, Archive, Asset, PropertyMap, ResourceReference, Secret, Value
 
 PLAN: Final = "plan"
 DRIFT: Final = "drift"

@@ -8,7 +8,7 @@ from typing import Final
 from local.engine.display.text import Tone
 from local.engine.events import StepInfo, StepStarted
 from local.engine.steps.planner import Op
-from local.engine.urn import is_provider
+from local.plugins.urn import is_provider
 
 
 @dataclass(frozen=True, slots=True)

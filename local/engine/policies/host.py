@@ -19,8 +19,6 @@ from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
 from cloud_controller import yaml_text
-from local.engine import wire
-from local.engine.channels import open_channel
 from local.engine.interpreter import Interpreter
 from local.engine.policies.config import PolicyConfigError, Rule, RuleConfig, parse, reconcile
 from local.engine.policies.resources import (
@@ -30,8 +28,10 @@ from local.engine.policies.resources import (
     analyze_request,
     stack_resource,
 )
-from local.engine.providers.plugin_process import PluginError, PluginProcess
-from local.engine.values import PropertyMap
+from local.plugins import wire
+from local.plugins.channels import open_channel
+from local.plugins.plugin_process import PluginError, PluginProcess
+from local.plugins.values import PropertyMap
 
 __all__ = ["AnalyzedOptions", "AnalyzedProvider", "AnalyzedResource", "Finding", "Level", "PolicyError", "PolicyHost"]
 

@@ -17,8 +17,8 @@ from local.engine.policies.host import (
 )
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.run import Run, StackError
-from local.engine.urn import is_provider
-from local.engine.values import PropertyMap
+from local.plugins.urn import is_provider
+from local.plugins.values import PropertyMap
 
 
 class Policies:

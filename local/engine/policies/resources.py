@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2
 
-from local.engine import wire
-from local.engine.values import PropertyMap, Secret, Value
+from local.plugins import wire
+from local.plugins.values import PropertyMap, Secret, Value
 
 
 @dataclass(frozen=True, slots=True)

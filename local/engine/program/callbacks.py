@@ -12,7 +12,7 @@ import grpc
 from google.protobuf.message import Message
 from pulumi.runtime.proto import callback_pb2, callback_pb2_grpc
 
-from local.engine.channels import open_channel
+from local.plugins.channels import open_channel
 
 _FRAME: Final = re.compile(r'^  File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 

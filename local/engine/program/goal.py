@@ -11,11 +11,11 @@ from urllib.parse import unquote
 
 from google.protobuf.struct_pb2 import Struct
 
-from local.engine import urn as urns
 from local.engine.program.hooks import binding_of
 from local.engine.stack.resource import ResourceState, Timeouts
-from local.engine.values import UNKNOWN, PropertyMap, Value
-from local.engine.wire import UNKNOWN_TEXT, from_struct
+from local.plugins import urn as urns
+from local.plugins.values import UNKNOWN, PropertyMap, Value
+from local.plugins.wire import UNKNOWN_TEXT, from_struct
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from local.engine.program.callbacks import CallbackError, Callbacks
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.hooked import HookError, Operation
 from local.engine.steps.run import Run
-from local.engine.wire import to_struct
+from local.plugins.wire import to_struct
 
 _KINDS: Final = {
     "BeforeCreate": "before_create",

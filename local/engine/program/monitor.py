@@ -14,17 +14,17 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, resource_pb2
 
-from local.engine import urn as urns
 from local.engine.events import Diagnostic
-from local.engine.paths import PathError
 from local.engine.program.callbacks import CallbackError, Callbacks
 from local.engine.program.goal import Goal, goal_of, read_goal_of
 from local.engine.program.hooks import Hooks
 from local.engine.program.transforms import Transforms
 from local.engine.steps.deployment import Deployment
 from local.engine.steps.run import Absence, Absent, Reported, StackError
-from local.engine.values import UNKNOWN
-from local.engine.wire import UNKNOWN_TEXT, WireError, from_struct, to_struct
+from local.plugins import urn as urns
+from local.plugins.paths import PathError
+from local.plugins.values import UNKNOWN
+from local.plugins.wire import UNKNOWN_TEXT, WireError, from_struct, to_struct
 
 FEATURES: Final = (
     resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,

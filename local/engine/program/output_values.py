@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from google.protobuf import struct_pb2
 
-from local.engine.wire import OUTPUT, SECRET, SIGNATURE, is_unknown
+from local.plugins.wire import OUTPUT, SECRET, SIGNATURE, is_unknown
 
 Dependencies = Mapping[str, Sequence[str]]
 """The dependencies of each property, as URNs."""

@@ -9,8 +9,8 @@ from typing import Any
 import grpc
 from pulumi.runtime.proto import engine_pb2_grpc, resource_pb2_grpc
 
-from local.engine.channels import SIZES
 from local.engine.program.monitor import Monitor, MonitorError
+from local.plugins.channels import SIZES
 
 
 class Served:

@@ -6,21 +6,21 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from local.engine.providers.provider import Interruptible, Provider, ProviderError
 from local.engine.stack.resource import ResourceState
-from local.engine.urn import package_of
-from local.engine.values import PropertyMap
+from local.plugins.provider import Interruptible, Provider, ProviderError
+from local.plugins.urn import package_of
+from local.plugins.values import PropertyMap
 
 OTHERS: Final = "*"
 """In place of a package's name: the provider of every package that has none."""
-ProviderFactory = Callable[[ResourceState], Provider]
+InstanceFactory = Callable[[ResourceState], Provider]
 """Makes a provider from its resource (`pulumi:providers:PACKAGE`), whose inputs are its configuration."""
 
 
 class ProviderRegistry:
     """The factory of each package, and the instances made so far. Safe from several threads."""
 
-    def __init__(self, factories: Mapping[str, ProviderFactory]) -> None:
+    def __init__(self, factories: Mapping[str, InstanceFactory]) -> None:
         self._factories = dict(factories)
         self._instances: dict[tuple[str, str], Provider] = {}
         self._configured: dict[tuple[str, str], PropertyMap] = {}

@@ -8,14 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from local.engine.stack.project import Project, ProjectError, StackFile
 from local.engine.stack.secrets import Crypter, SecretsError
-from local.engine.values import PropertyMap, Secret
-
-PLACEHOLDER: Final = "[placeholder]"
-"""Replaces each secret in a preview without a passphrase."""
+from local.plugins.values import PLACEHOLDER, PropertyMap, Secret
 
 
 @dataclass(frozen=True, slots=True)

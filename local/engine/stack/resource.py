@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
-from local.engine import paths
 from local.engine.stack.secrets import Crypter
-from local.engine.urn import name_of
-from local.engine.values import (
+from local.plugins import paths
+from local.plugins.json_values import Json, as_json
+from local.plugins.urn import name_of
+from local.plugins.values import (
+    SIMULATED,
     UNKNOWN,
     Archive,
     Asset,
@@ -18,15 +20,12 @@ from local.engine.values import (
     ResourceReference,
     Secret,
     Value,
-    has_secrets,
+    hidden_like,
     without_secrets,
+    wrapped,
 )
-from local.engine.wire import ARCHIVE, ASSET, RESOURCE, SECRET, SIGNATURE, UNKNOWN_TEXT
+from local.plugins.wire import ARCHIVE, ASSET, RESOURCE, SECRET, SIGNATURE, UNKNOWN_TEXT
 
-Json = Any
-
-SIMULATED: Final = "__simulated"
-"""The output that marks a simulated resource."""
 _TIMEOUTS: Final = ("create", "update", "delete", "read")
 
 
@@ -129,7 +128,7 @@ def to_plain_json(resource: ResourceState) -> Json:
     """The resource as in `stack export --show-secrets`: the same form, with secrets in plain text."""
     return _render(
         resource,
-        lambda value: _encode(value, lambda secret: {SIGNATURE: SECRET, "plaintext": _plain_text(secret.value)}),
+        lambda value: as_json(value, lambda secret: {SIGNATURE: SECRET, "plaintext": _plain_text(secret.value)}),
     )
 
 
@@ -181,12 +180,7 @@ def _texts(data: dict[str, Json], key: str) -> tuple[str, ...]:
 
 def encode(value: Value, crypter: Crypter) -> Json:
     """A value as a state file holds it."""
-    return _encode(value, lambda secret: {SIGNATURE: SECRET, "ciphertext": crypter.encrypt(_plain_text(secret.value))})
-
-
-def mask(value: Value) -> Json:
-    """A value as JSON for people and events: [secret] for secrets, the wire's sentinel for unknowns."""
-    return _encode(value, lambda _: "[secret]")
+    return as_json(value, lambda secret: {SIGNATURE: SECRET, "ciphertext": crypter.encrypt(_plain_text(secret.value))})
 
 
 def decode(value: Json, crypter: Crypter) -> Value:
@@ -216,27 +210,7 @@ def _plain_text(value: Value) -> str:
     def refuse(_: Secret) -> Json:
         raise AssertionError(_NO_SECRETS)
 
-    return json.dumps(_encode(value, refuse), separators=(",", ":"))
-
-
-def _encode(value: Value, on_secret: Callable[[Secret], Json]) -> Json:
-    if isinstance(value, dict):
-        return {k: _encode(v, on_secret) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_encode(v, on_secret) for v in value]
-    if isinstance(value, Secret):
-        return on_secret(value)
-    if value is UNKNOWN:
-        return UNKNOWN_TEXT
-    if isinstance(value, ResourceReference):
-        marked: Json = {SIGNATURE: RESOURCE, "urn": value.urn}
-        if value.id is not None:
-            marked["id"] = _encode(value.id, on_secret)
-        return marked | ({"packageVersion": value.package_version} if value.package_version else {})
-    if isinstance(value, Asset | Archive):
-        signature = ASSET if isinstance(value, Asset) else ARCHIVE
-        return {SIGNATURE: signature} | {k: _encode(v, on_secret) for k, v in value.properties}
-    return value
+    return json.dumps(as_json(value, refuse), separators=(",", ":"))
 
 
 def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
@@ -291,22 +265,4 @@ def with_secret_outputs(resource: ResourceState, *, from_inputs: bool) -> Resour
     """
     outputs = hidden_like(resource.outputs, resource.inputs) if from_inputs else resource.outputs
     named = resource.additional_secret_outputs
-    return replace(resource, outputs={k: _wrap(v) if k in named else v for k, v in outputs.items()})
-
-
-def hidden_like(output: Value, given: Value) -> Value:
-    """The output with the parts wrapped that are secret in the input."""
-    if isinstance(given, Secret):
-        return _wrap(output)
-    if isinstance(output, dict) and isinstance(given, dict):
-        return {k: hidden_like(v, given.get(k)) for k, v in output.items()}
-    if not has_secrets(given):
-        return output
-    if isinstance(output, list) and isinstance(given, list) and without_secrets(output) == without_secrets(given):
-        return [hidden_like(v, g) for v, g in zip(output, given, strict=True)]
-    # Elements may have moved, so it is unknown which part was secret.
-    return _wrap(output)
-
-
-def _wrap(value: Value) -> Value:
-    return value if isinstance(value, Secret) or value is UNKNOWN else Secret(without_secrets(value))
+    return replace(resource, outputs={k: wrapped(v) if k in named else v for k, v in outputs.items()})

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from local.engine.stack.config import PLACEHOLDER, Config, resolve, validate
+from local.engine.stack.config import Config, resolve, validate
 from local.engine.stack.project import Project, ProjectError, StackFile, load_project, load_stack_file
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.secrets import (
@@ -24,6 +24,7 @@ from local.engine.stack.secrets import (
     open_crypter,
 )
 from local.engine.stack.state import STATE_FILE, StateError, Store
+from local.plugins.values import PLACEHOLDER
 
 PASSPHRASE_FILE: Final = "passphrase"
 RIGHT_PASSPHRASE: Final = "the passphrase that encrypted them"

@@ -8,7 +8,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from local.engine import urn as urns
 from local.engine.stack.form import deployment_of
 from local.engine.stack.lock import StackLock
 from local.engine.stack.project import load_project, load_stack_file
@@ -16,7 +15,8 @@ from local.engine.stack.secrets import Crypter, SecretsError, new_crypter, open_
 from local.engine.stack.session import Request, crypter_of, passphrase_of
 from local.engine.stack.snapshot import Operation, Snapshot
 from local.engine.stack.state import BACKUP_FILE, STATE_FILE, StateError, replace_state, snapshot_of
-from local.engine.wire import SECRET, SIGNATURE
+from local.plugins import urn as urns
+from local.plugins.wire import SECRET, SIGNATURE
 
 Json = Any
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from local.engine import urn as urns
 from local.engine.program.goal import Alias, Goal
+from local.plugins import urn as urns
 
 
 def former_urns(goal: Goal, urn: str, stack: str, project: str, parents: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from local.engine.providers.provider import (
-    CreateRequest,
-    OutcomeUnknown,
-    PartialFailure,
-    ProviderError,
-    UpdateRequest,
-)
-from local.engine.providers.secret_texts import masking
 from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.stack.snapshot import Operation
 from local.engine.steps.hooked import carry_out
 from local.engine.steps.managers import provider_of
 from local.engine.steps.planner import provider_changed
 from local.engine.steps.run import Run
+from local.plugins.provider import (
+    CreateRequest,
+    OutcomeUnknown,
+    PartialFailure,
+    ProviderError,
+    UpdateRequest,
+)
+from local.plugins.secret_texts import masking
 
 
 def create(

@@ -6,8 +6,6 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
 
 from local.engine.events import RETAINED
-from local.engine.providers.provider import DeleteRequest, OutcomeUnknown, ProviderError
-from local.engine.providers.secret_texts import masking
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.snapshot import Operation
 from local.engine.steps.hooked import carry_out
@@ -16,7 +14,9 @@ from local.engine.steps.parallel import Work, run_all
 from local.engine.steps.planner import Op, check_protection, goes_with
 from local.engine.steps.run import Reported, Run, info_of
 from local.engine.steps.targets import needed_by
-from local.engine.urn import is_provider
+from local.plugins.provider import DeleteRequest, OutcomeUnknown, ProviderError
+from local.plugins.secret_texts import masking
+from local.plugins.urn import is_provider
 
 
 class Deletions(Work[ResourceState]):

@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from local.engine import urn as urns
 from local.engine.events import UNTARGETED
 from local.engine.policies.packs import Policies
 from local.engine.program.goal import Goal
-from local.engine.providers.provider import Functions, ProviderError
-from local.engine.providers.recorder import Recorder
-from local.engine.providers.secret_texts import masked
 from local.engine.stack.resource import ResourceState
 from local.engine.steps import pending, reading
 from local.engine.steps.deletion import delete_all, targeted
@@ -27,7 +23,11 @@ from local.engine.steps.replacement import Replacement
 from local.engine.steps.run import Absence, Absent, Reported, Run, StackError, info_of
 from local.engine.steps.simulation import instance as provider_instance
 from local.engine.steps.targets import Selection, needed_by
-from local.engine.values import PropertyMap, Value, has_unknowns
+from local.plugins import urn as urns
+from local.plugins.provider import Functions, ProviderError
+from local.plugins.recorder import Recorder
+from local.plugins.secret_texts import masked
+from local.plugins.values import PropertyMap, Value, has_unknowns
 
 
 class Deployment:

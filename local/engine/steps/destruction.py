@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from local.engine import urn as urns
 from local.engine.policies.packs import Policies
 from local.engine.program.goal import Goal
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.deployment import Deployment
 from local.engine.steps.provider_instances import ProviderInstances
 from local.engine.steps.run import Absence, Absent, Run, StackError
-from local.engine.values import PropertyMap, Value, has_unknowns
+from local.plugins import urn as urns
+from local.plugins.values import PropertyMap, Value, has_unknowns
 
 
 class Destruction(Deployment):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeVar
 
-from local.engine.providers.provider import OutcomeUnknown, ProviderError
 from local.engine.stack.resource import ResourceState
+from local.plugins.provider import OutcomeUnknown, ProviderError
 
 Operation = Literal["create", "update", "delete"]
 

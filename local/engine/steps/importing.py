@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from local.engine.events import Diagnostic, StepInfo
-from local.engine.paths import keep_old
-from local.engine.providers.provider import Provider
 from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.steps import apply
 from local.engine.steps.planner import Decision, Op, decide, diff_request
 from local.engine.steps.run import Run, StackError
-from local.engine.values import PropertyMap
+from local.plugins.paths import keep_old
+from local.plugins.provider import Provider
+from local.plugins.values import PropertyMap
 
 Complete = Callable[[ResourceState, PropertyMap], ResourceState]
 """The goal with the inputs as provider and policies return them, given the old ones."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from local.engine.providers.provider import Provider, ProviderError
-from local.engine.providers.recorder import PartlyRecorded, Recorder, StandIn
-from local.engine.providers.recorder_values import Rules
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.run import Run, StackError
 from local.engine.steps.simulation import DYNAMIC, instance, is_simulated, simulated_inputs
-from local.engine.urn import package_of
+from local.plugins.provider import Provider, ProviderError
+from local.plugins.recorder import PartlyRecorded, Recorder, StandIn
+from local.plugins.recorder_values import Rules
+from local.plugins.urn import package_of
 
 
 def provider_of(run: Run, resource: ResourceState) -> Provider:

@@ -12,7 +12,6 @@ import time
 from dataclasses import replace
 
 from local.engine.events import Diagnostic, StepDone, StepFailed, StepStarted
-from local.engine.providers.provider import PartialFailure, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.snapshot import Operation, PendingOperation, in_order
 from local.engine.steps import apply
@@ -20,7 +19,8 @@ from local.engine.steps.deletion import delete_one
 from local.engine.steps.hooked import delete_hooks
 from local.engine.steps.planner import Op
 from local.engine.steps.run import Run, StackError, info_of
-from local.engine.values import has_secrets
+from local.plugins.provider import PartialFailure, ProviderError
+from local.plugins.values import has_secrets
 
 HALF_DONE = "an update of it was interrupted"
 """Why a resource may differ from its state."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from local.engine import paths
-from local.engine.differences import differences, limited_to
-from local.engine.providers.provider import DiffRequest, DiffResult, PropertyDiff
 from local.engine.stack.resource import ResourceState
-from local.engine.urn import is_provider, name_of, type_of
-from local.engine.values import Value, without_secrets
+from local.plugins import paths
+from local.plugins.differences import differences, limited_to
+from local.plugins.provider import DiffRequest, DiffResult, PropertyDiff
+from local.plugins.urn import is_provider, name_of, type_of
+from local.plugins.values import Value, without_secrets
 
 _INIT_ERROR: Final = "#initerror"
 """The path for a failed readiness in `replaceOnChanges`; `*` includes it."""

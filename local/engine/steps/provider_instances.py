@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from local.engine import urn as urns
 from local.engine.program.goal import Goal
-from local.engine.providers.provider import DiffResult, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.hooked import Operation, carry_out
 from local.engine.steps.planner import Op, decide, default_provider_name
 from local.engine.steps.registration import Steps, step_of
 from local.engine.steps.run import Reported, Run, StackError, info_of
 from local.engine.steps.simulation import instance, settings_of
-from local.engine.values import UNKNOWN, PropertyMap, Value
-from local.engine.wire import UNKNOWN_TEXT
+from local.plugins import urn as urns
+from local.plugins.provider import DiffResult, ProviderError
+from local.plugins.values import UNKNOWN, PropertyMap, Value
+from local.plugins.wire import UNKNOWN_TEXT
 
 INTERNAL: Final = "__internal"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from local.engine.events import StepInfo
-from local.engine.providers.provider import ReadResult
 from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.steps import apply
 from local.engine.steps.managers import provider_of
 from local.engine.steps.planner import Op
 from local.engine.steps.run import Run, StackError
-from local.engine.values import UNKNOWN
+from local.plugins.provider import ReadResult
+from local.plugins.values import UNKNOWN
 
 
 def read(run: Run, old: ResourceState | None, goal: ResourceState) -> ResourceState:

@@ -6,17 +6,17 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import replace
 
-from local.engine.differences import differences, limited_to
 from local.engine.events import StepInfo
-from local.engine.providers.provider import DiffResult
-from local.engine.stack.resource import ResourceState, hidden_like, with_secret_outputs
+from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.steps import pending
 from local.engine.steps.managers import provider_of
 from local.engine.steps.parallel import Work, run_all
 from local.engine.steps.planner import Op, diff_request, is_hidden
 from local.engine.steps.run import Reported, Run, info_of
-from local.engine.urn import is_provider
-from local.engine.values import PropertyMap, Secret
+from local.plugins.differences import differences, limited_to
+from local.plugins.provider import DiffResult
+from local.plugins.urn import is_provider
+from local.plugins.values import PropertyMap, Secret, hidden_like
 
 
 def refresh(run: Run, *, note: str = "") -> None:

@@ -6,9 +6,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 
 from local.engine.events import Diagnostic, StepInfo
-from local.engine.paths import keep_old
 from local.engine.policies.packs import Policies
-from local.engine.providers.provider import DiffResult, PartialFailure, Provider, ProviderError
 from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.steps import apply, importing, pending
 from local.engine.steps.hooked import Operation
@@ -17,7 +15,9 @@ from local.engine.steps.planner import Decision, Op, ProtectedError, decide, dif
 from local.engine.steps.replacement import Replacement
 from local.engine.steps.run import Reported, Run, StackError, info_of
 from local.engine.steps.simulation import is_simulated
-from local.engine.values import PropertyMap
+from local.plugins.paths import keep_old
+from local.plugins.provider import DiffResult, PartialFailure, Provider, ProviderError
+from local.plugins.values import PropertyMap
 
 
 class Steps:

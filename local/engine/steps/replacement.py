@@ -6,14 +6,14 @@ import threading
 from dataclasses import replace
 from functools import partial
 
-from local.engine.providers.provider import DiffResult
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.deletion import delete_one, untargeted_deletion_message
 from local.engine.steps.managers import provider_of
 from local.engine.steps.planner import UNPROTECT, Op, ProtectedError, decide, dependents, diff_request, named
 from local.engine.steps.run import Reported, Run, StackError
-from local.engine.urn import is_provider
-from local.engine.values import UNKNOWN, PropertyMap
+from local.plugins.provider import DiffResult
+from local.plugins.urn import is_provider
+from local.plugins.values import UNKNOWN, PropertyMap
 
 
 class Replacement:

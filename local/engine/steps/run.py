@@ -12,17 +12,17 @@ from enum import StrEnum
 from typing import Final
 
 from local.engine.events import Diagnostic, Sink, Status, StepDone, StepFailed, StepInfo, StepStarted
-from local.engine.providers.provider import OutcomeUnknown, PartialFailure, ProviderError
 from local.engine.providers.registry import ProviderRegistry
-from local.engine.providers.secret_texts import masked
 from local.engine.stack.config import Config
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.state import Store
 from local.engine.steps.hooked import StepHooks
 from local.engine.steps.planner import Op, is_hidden
 from local.engine.steps.targets import Targets
-from local.engine.urn import is_provider, package_of
-from local.engine.values import PropertyMap
+from local.plugins.provider import OutcomeUnknown, PartialFailure, ProviderError
+from local.plugins.secret_texts import masked
+from local.plugins.urn import is_provider, package_of
+from local.plugins.values import PropertyMap
 
 _COUNTED_AS: Final = {
     Op.IMPORT_REPLACEMENT: Op.REPLACE,

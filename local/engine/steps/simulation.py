@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from local.engine.providers.provider import Provider
-from local.engine.providers.recorder import PartlyRecorded, Recorder
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.run import Run
-from local.engine.urn import is_provider, package_of
-from local.engine.values import UNKNOWN
+from local.plugins.provider import Provider
+from local.plugins.recorder import PartlyRecorded, Recorder
+from local.plugins.urn import is_provider, package_of
+from local.plugins.values import UNKNOWN
 
 DYNAMIC: Final = "pulumi-python"
 """The package of dynamic resources."""

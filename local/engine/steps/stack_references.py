@@ -7,18 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NoReturn
 
-from local.engine import urn as urns
-from local.engine.providers.provider import (
-    CheckResult,
-    CreateRequest,
-    CreateResult,
-    DeleteRequest,
-    DiffRequest,
-    DiffResult,
-    ProviderError,
-    ReadResult,
-    UpdateRequest,
-)
 from local.engine.stack.secrets import Crypter, SecretsError
 from local.engine.stack.session import (
     PASSPHRASE_FILE,
@@ -30,7 +18,19 @@ from local.engine.stack.session import (
     salt_of,
 )
 from local.engine.stack.state import STATE_FILE, StateError, Store
-from local.engine.values import PropertyMap, Value, has_secrets
+from local.plugins import urn as urns
+from local.plugins.provider import (
+    CheckResult,
+    CreateRequest,
+    CreateResult,
+    DeleteRequest,
+    DiffRequest,
+    DiffResult,
+    ProviderError,
+    ReadResult,
+    UpdateRequest,
+)
+from local.plugins.values import PropertyMap, Value, has_secrets
 
 PACKAGE: Final = "pulumi"
 ORGANIZATION: Final = "organization"

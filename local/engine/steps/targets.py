@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from local.engine.stack.resource import ResourceState
-from local.engine.urn import STACK_TYPE, is_provider, name_of
+from local.plugins.urn import STACK_TYPE, is_provider, name_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import Any
 import pulumi
 import pytest
 
-from local.engine.providers.provider import PartialFailure, ProviderError
-from local.engine.values import UNKNOWN
+from local.plugins.provider import PartialFailure, ProviderError
+from local.plugins.values import UNKNOWN
 from tests.local.engine.recordings import PASSPHRASE
 from tests.local.engine.sample_program import Ran, Sample, replay
 from tests.local.engine.stack_under_test import StackUnderTest

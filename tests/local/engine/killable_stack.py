@@ -26,7 +26,11 @@ from local.engine.display.choice import choice_of, open_display
 from local.engine.events import Diagnostic, Event, StepDone, Summary
 from local.engine.operations import Options, destroy, preview, refresh, up
 from local.engine.program.runner import run_in_process
-from local.engine.providers.provider import (
+from local.engine.stack.journal import Journal
+from local.engine.stack.resource import ResourceState
+from local.engine.stack.session import Request, open_session
+from local.engine.steps.planner import Op
+from local.plugins.provider import (
     CheckResult,
     CreateRequest,
     CreateResult,
@@ -37,12 +41,8 @@ from local.engine.providers.provider import (
     ReadResult,
     UpdateRequest,
 )
-from local.engine.stack.journal import Journal
-from local.engine.stack.resource import ResourceState, hidden_like
-from local.engine.stack.session import Request, open_session
-from local.engine.steps.planner import Op
-from local.engine.urn import name_of
-from local.engine.values import PropertyMap, without_secrets
+from local.plugins.urn import name_of
+from local.plugins.values import PropertyMap, hidden_like, without_secrets
 from tests.local.engine.random_programs import Program, declare
 from tests.local.engine.recordings import SALT
 from tests.local.engine.things import diff_of_things

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from local.engine.values import UNKNOWN, Asset, ResourceReference, Secret
+from local.plugins.values import UNKNOWN, Asset, ResourceReference, Secret
 
 # Short keys and few of them: long ones prove no more, and generating them takes ten times as long.
 keys = st.text(max_size=4)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from local.engine.providers.provider import (
+from local.engine.stack.resource import decode, encode
+from local.plugins.provider import (
     CheckResult,
     CreateRequest,
     CreateResult,
@@ -22,8 +23,7 @@ from local.engine.providers.provider import (
     ReadResult,
     UpdateRequest,
 )
-from local.engine.stack.resource import decode, encode
-from local.engine.values import PropertyMap
+from local.plugins.values import PropertyMap
 
 SAMPLES = Path(__file__).parent / "samples"
 RECORDINGS = SAMPLES / "recordings"

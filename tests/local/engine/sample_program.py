@@ -82,7 +82,7 @@ class Sample:
         self._listen(monkeypatch)
 
     def _listen(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        ask_dynamic, ask_analyzer = DynamicProvider._call, PolicyHost._call
+        ask_dynamic, ask_analyzer = DynamicProvider.call, PolicyHost._call
 
         def dynamic(provider: DynamicProvider, method: str, request: Any) -> Any:
             response = ask_dynamic(provider, method, request)
@@ -95,7 +95,7 @@ class Sample:
             self._note("Analyzer/Remediate" if remediates else _ANALYZER[type(request).__name__], request, response)
             return response
 
-        monkeypatch.setattr(DynamicProvider, "_call", dynamic)
+        monkeypatch.setattr(DynamicProvider, "call", dynamic)
         monkeypatch.setattr(PolicyHost, "_call", analyzer)
         for name in ("RegisterResource", "RegisterResourceOutputs"):
             monkeypatch.setattr(Monitor, name, self._listening(name))

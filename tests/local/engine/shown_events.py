@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.engine.differences import differences
 from local.engine.events import StepInfo, Summary
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.planner import Op
+from local.plugins.differences import differences
 
 STACK = "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev"
 

@@ -14,12 +14,12 @@ import yaml
 from local.engine.events import Diagnostic, Event, StepDone, Summary
 from local.engine.operations import Options, destroy, preview, refresh, up
 from local.engine.program.runner import run_in_process
-from local.engine.providers.provider import Provider
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.session import Request, Session, open_session
 from local.engine.stack.state_import import problems
 from local.engine.steps.planner import Op
-from local.engine.urn import name_of
+from local.plugins.provider import Provider
+from local.plugins.urn import name_of
 from tests.integration import refuse_in_fast_test
 from tests.local.engine.recordings import SALT
 from tests.local.engine.things import Memory, MemoryProvider

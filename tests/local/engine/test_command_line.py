@@ -17,9 +17,9 @@ import pytest
 from local.engine.cli import main
 from local.engine.program import runner
 from local.engine.program.runner import Raised, run_in_subprocess
-from local.engine.providers.plugin_process import PluginProcess
 from local.engine.stack.lock import StackLock
 from local.engine.stack.secrets import open_crypter
+from local.plugins.plugin_process import PluginProcess
 from tests.local.engine.engine_event_schema import ENGINE_EVENT
 from tests.local.engine.recordings import PASSPHRASE, SALT
 

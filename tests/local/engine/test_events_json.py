@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from jsonschema import ValidationError
 
-from local.engine.differences import differences
 from local.engine.display.text import Output
 from local.engine.events import (
     Diagnostic,
@@ -26,7 +25,8 @@ from local.engine.events import (
 from local.engine.events_json import JsonLines
 from local.engine.policies.host import Finding
 from local.engine.steps.planner import Op
-from local.engine.values import UNKNOWN, Secret
+from local.plugins.differences import differences
+from local.plugins.values import UNKNOWN, Secret
 from tests.local.engine.engine_event_schema import ENGINE_EVENT
 from tests.local.engine.shown_events import STACK, creating, resource, step, summary
 

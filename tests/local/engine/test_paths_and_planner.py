@@ -8,9 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.engine import paths
-from local.engine.differences import differences
-from local.engine.providers.provider import DiffKind, DiffResult, PropertyDiff
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.planner import (
     Op,
@@ -20,7 +17,10 @@ from local.engine.steps.planner import (
     default_provider_name,
     goes_with,
 )
-from local.engine.values import UNKNOWN, Secret
+from local.plugins import paths
+from local.plugins.differences import differences
+from local.plugins.provider import DiffKind, DiffResult, PropertyDiff
+from local.plugins.values import UNKNOWN, Secret
 
 
 def resource(name: str, **fields: Any) -> ResourceState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from local.engine.providers.provider import (
+from local.plugins.provider import (
     CheckFailure,
     CheckResult,
     CreateRequest,
@@ -19,8 +19,8 @@ from local.engine.providers.provider import (
     ReadResult,
     UpdateRequest,
 )
-from local.engine.urn import name_of
-from local.engine.values import PropertyMap, without_secrets
+from local.plugins.urn import name_of
+from local.plugins.values import PropertyMap, without_secrets
 
 
 def diff_of_things(request: DiffRequest) -> DiffResult:

@@ -12,7 +12,7 @@ import pytest
 
 from components import address_change
 from components.load_balancer_service import LoadBalancerService
-from local.engine.providers.recorder import Recorder
+from local.plugins.recorder import Recorder
 from tests.cloud_controller.clouds.mycloud.services import SCHEME
 from tests.cloud_controller.load_balancing import Running, changed
 from tests.local.engine.stack_under_test import StackUnderTest

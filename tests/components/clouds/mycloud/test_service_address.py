@@ -18,9 +18,10 @@ from components import service_address, service_plan
 from components.cluster_plan import NotConverged
 from components.placeholder import PLACEHOLDER
 from components.service_address import ServiceAddressProvider
-from local.engine.providers.dynamic import DynamicProvider, DynamicServer
-from local.engine.providers.provider import DiffRequest
-from local.engine.values import UNKNOWN
+from local.engine.providers.dynamic import DynamicProvider
+from local.plugins.dynamic import DynamicServer
+from local.plugins.provider import DiffRequest
+from local.plugins.values import UNKNOWN
 from tests.cloud_controller.clouds.conftest import MyCloudSite
 from tests.cloud_controller.clouds.mycloud.services import SCHEME, only
 from tests.cloud_controller.cluster import WEB

@@ -15,7 +15,7 @@ from botocore.httpsession import URLLib3Session
 
 from local.aws.provider.api import Api, AwsError
 from local.aws.provider.provider import AwsProvider
-from local.engine.providers.provider import CreateRequest, PartialFailure, ProviderError
+from local.plugins.provider import CreateRequest, PartialFailure, ProviderError
 from tests.local.aws.provider.aws_program import ALL, RIGHTS, program
 from tests.local.engine.killable_stack import Killed
 from tests.waiting import eventually

@@ -15,7 +15,7 @@ from pulumi.runtime import rpc
 from local.aws.provider.kinds import KINDS
 from local.aws.provider.provider import AwsProvider
 from local.aws.provider.recorded import recorder
-from local.engine.values import Secret
+from local.plugins.values import Secret
 from tests.local.aws.provider.aws_program import ALL, RIGHTS, TRUST, USER_DATA, network, program
 
 pytestmark = pytest.mark.engine

@@ -6,7 +6,6 @@ import io
 from dataclasses import replace
 from typing import Any
 
-from local.engine.differences import differences
 from local.engine.display.ci import PlainLog
 from local.engine.display.lines import Lines, Wanted
 from local.engine.display.text import Output
@@ -22,7 +21,8 @@ from local.engine.events import (
 )
 from local.engine.policies.host import Finding
 from local.engine.steps.planner import Op
-from local.engine.values import UNKNOWN, Secret
+from local.plugins.differences import differences
+from local.plugins.values import UNKNOWN, Secret
 from tests.local.engine.shown_events import STACK, creating, resource, step, summary
 
 

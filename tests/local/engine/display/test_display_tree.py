@@ -15,7 +15,7 @@ from local.engine.display.tree import Tree
 from local.engine.events import Diagnostic, Event, Prelude, StepDone, StepFailed, StepInfo, StepStarted
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.planner import Op
-from local.engine.values import Secret
+from local.plugins.values import Secret
 from tests.local.engine.shown_events import STACK, creating, resource, stack, step
 
 WIDE = Screen(100, 40, width_of)

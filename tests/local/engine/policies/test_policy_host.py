@@ -20,7 +20,7 @@ from local.engine.policies.host import (
     PolicyHost,
 )
 from local.engine.policies.resources import analyze_request, stack_resource
-from local.engine.values import UNKNOWN, PropertyMap, ResourceReference, Secret
+from local.plugins.values import UNKNOWN, PropertyMap, ResourceReference, Secret
 
 pytestmark = pytest.mark.integration
 

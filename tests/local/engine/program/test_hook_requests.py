@@ -12,7 +12,7 @@ from pulumi.runtime.proto import callback_pb2, resource_pb2
 from local.engine.program.hooks import Hooks, binding_of
 from local.engine.stack.resource import ResourceState, Timeouts
 from local.engine.steps.hooked import HookError
-from local.engine.values import UNKNOWN
+from local.plugins.values import UNKNOWN
 
 pytestmark = pytest.mark.engine
 

@@ -17,7 +17,7 @@ from components.address_change import address_hook
 from components.plan_message import plan_hook
 from local.engine import cli
 from local.engine.events import Diagnostic
-from local.engine.urn import name_of
+from local.plugins.urn import name_of
 
 pytestmark = pytest.mark.engine
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.engine.program.output_values import as_outputs, dependencies_of
-from local.engine.wire import OUTPUT, SECRET, SIGNATURE, UNKNOWN_TEXT, from_struct, to_struct
+from local.plugins.wire import OUTPUT, SECRET, SIGNATURE, UNKNOWN_TEXT, from_struct, to_struct
 from tests.local.engine.random_values import properties
 
 pytestmark = pytest.mark.engine

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from local.engine.providers.dynamic import DynamicProvider, DynamicServer
-from local.engine.providers.provider import CreateRequest, UpdateRequest
+from local.engine.providers.dynamic import DynamicProvider
+from local.plugins.dynamic import DynamicServer
+from local.plugins.provider import CreateRequest, UpdateRequest
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from pulumi import Alias, CustomTimeouts, ResourceOptions
 
-from local.engine.providers.dynamic import PACKAGE, DynamicProvider, DynamicServer
+from local.engine.providers.dynamic import DynamicProvider
+from local.plugins.dynamic import PACKAGE, DynamicServer
 
 pytestmark = pytest.mark.engine
 

@@ -16,10 +16,11 @@ from local.aws.provider.recorded import recorder
 from local.engine.cli import main
 from local.engine.display.words import note_of
 from local.engine.events import StepDone
-from local.engine.providers.dynamic import PACKAGE, DynamicProvider, DynamicServer
-from local.engine.providers.kubernetes.provider import KubernetesProvider
-from local.engine.providers.recorder import Recorder
+from local.engine.providers.dynamic import DynamicProvider
 from local.engine.providers.registry import OTHERS
+from local.plugins.dynamic import PACKAGE, DynamicServer
+from local.plugins.kubernetes.provider import KubernetesProvider
+from local.plugins.recorder import Recorder
 
 pytestmark = pytest.mark.engine
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from local.engine.stack.config import PLACEHOLDER, resolve, validate
+from local.engine.stack.config import resolve, validate
 from local.engine.stack.project import ProjectError, StackFile, load_project, load_stack_file
 from local.engine.stack.secrets import PassphraseCrypter
-from local.engine.values import Secret
+from local.plugins.values import PLACEHOLDER, Secret
 
 CRYPTER = PassphraseCrypter(b"k" * 32, "v1:salt")
 SCHEMA: dict[str, Any] = {

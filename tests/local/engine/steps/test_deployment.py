@@ -11,7 +11,7 @@ import pytest
 from pulumi import ResourceOptions
 
 from local.engine.events import Status, StepFailed
-from local.engine.values import Secret
+from local.plugins.values import Secret
 
 pytestmark = pytest.mark.engine
 

@@ -18,9 +18,9 @@ import pulumi
 import pytest
 from pulumi import ResourceOptions
 
-from local.engine.providers.provider import CreateRequest, CreateResult, PartialFailure, ReadResult
 from local.engine.stack.lock import LockedError, StackLock
-from local.engine.values import PropertyMap
+from local.plugins.provider import CreateRequest, CreateResult, PartialFailure, ReadResult
+from local.plugins.values import PropertyMap
 from tests.local.engine.killable_stack import Killed
 from tests.local.engine.things import Memory, MemoryProvider
 from tests.waiting import eventually

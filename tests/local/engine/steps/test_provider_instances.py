@@ -8,7 +8,7 @@ import pytest
 
 from local.engine.policies.host import Finding, PolicyHost
 from local.engine.policies.resources import AnalyzedResource
-from local.engine.urn import is_provider
+from local.plugins.urn import is_provider
 
 pytestmark = pytest.mark.engine
 

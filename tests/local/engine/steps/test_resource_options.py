@@ -10,7 +10,7 @@ import pulumi
 import pytest
 from pulumi import CustomTimeouts, ResourceOptions
 
-from local.engine.values import Secret
+from local.plugins.values import Secret
 
 pytestmark = pytest.mark.engine
 

@@ -8,10 +8,9 @@ import pulumi
 import pytest
 import yaml
 
-from local.engine.providers.provider import ProviderError
-from local.engine.stack.config import PLACEHOLDER
 from local.engine.steps.stack_references import StackReferences
-from local.engine.values import Secret
+from local.plugins.provider import ProviderError
+from local.plugins.values import PLACEHOLDER, Secret
 
 pytestmark = pytest.mark.engine
 

@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.clouds.aws.permissions import statements
 from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN
+from local.plugins.values import UNKNOWN
 from tests.policy_objects import EXEMPT, of, resource
 
 RULE = "iam-policy-avoid-wildcards"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from local.control_plane.control_plane import ControlPlane
-from local.engine.providers.kubernetes import KubernetesProvider
+from local.plugins.kubernetes import KubernetesProvider
 
 pytestmark = pytest.mark.control_plane
 

@@ -14,7 +14,7 @@ from pulumi import Alias, CustomTimeouts, ResourceOptions
 from cloud_controller.kube.client import Kube
 from cloud_controller.kube.resources import NAMESPACES
 from local.control_plane.control_plane import ControlPlane
-from local.engine.providers.kubernetes.provider import KubernetesProvider
+from local.plugins.kubernetes.provider import KubernetesProvider
 
 pytestmark = pytest.mark.control_plane
 
