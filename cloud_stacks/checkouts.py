@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from cloud_stacks.offline import Checkout
-from local.engine.interpreter import Interpreter
+from local.plugins.interpreter import Interpreter
 from local.engine.program import runner
 
 LOCK: Final = "requirements.txt"

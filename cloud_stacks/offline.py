@@ -1,39 +1,37 @@
-"""Plans a commit's stack without state, secrets and network: every provider is a recorder.
+"""Plans a commit's stack with Pulumi's CLI, without its state, its secrets and the network: every package is recorded.
 
 Providers that run here (Kubernetes, dynamic resources) still check inputs and say what a change replaces. Simulated
 values are known in the plan, so that it holds the policies and addresses that are made of them; a second commit is
-planned against the resources of the first, as if those existed.
+planned against the resources that an `up` of the first has recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import yaml
+
+from cloud_stacks.outcome import Outcome, Problem, of_preview
 from local.clouds import CLOUDS
-from local.engine.events import Event, StepDone
-from local.engine.interpreter import Interpreter
-from local.engine.operations import Options, preview
-from local.engine.program.monitor import Monitor
-from local.engine.program.runner import ProgramRun, run_in_subprocess
-from local.engine.program.served import Served
-from local.engine.providers.dynamic import DynamicProvider
-from local.engine.providers.registry import OTHERS, InstanceFactory
-from local.engine.stack.project import load_project, load_stack_file
-from local.engine.stack.resource import ResourceState
-from local.engine.stack.session import Request, Session
-from local.engine.steps.planner import Op
-from local.plugins.dynamic import DynamicServer
-from local.plugins.provider import Provider, ProviderFactory
-from local.plugins.recorder import Recorder, StandIn
-from local.plugins.recorder_values import Rules, load_sdk
-from local.plugins.urn import package_of
-from local.plugins.values import UNKNOWN
+from local.plugins.launchers import write_launchers
+from local.pulumi.project import config_of, load_project, read_map
+from local.pulumi.secrets import PassphraseCrypter, new_crypter
+from local.pulumi.toolchain import Toolchain
 
-NO_STATE = Path("/nonexistent")
+PLACEHOLDER: Final = "[placeholder]"
+"""Replaces each secret of a stack file."""
+_PASSPHRASE: Final = "placeholder"
+_KEPT: Final = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "SSL_CERT_FILE", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+"""What a program sees of the environment: the result is the same wherever a commit is planned, and no key is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,55 +39,96 @@ class Checkout:
     """A commit's project in a folder, and the Python with its requirements."""
 
     project: Path
-    interpreter: Interpreter
+    python: str
+
+
+Pack = tuple[Path, Mapping[str, Any] | None]
+"""A policy pack's folder and its configuration."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What one commit would do to a stack, from the resources that another one left or from none."""
+class Rehearsal:
+    """One stack in a folder of its own, which has the CLI's state of it."""
 
-    ok: bool
-    events: tuple[Event, ...]
-    resources: tuple[ResourceState, ...]
-    """What exists afterwards."""
+    tools: Toolchain
+    stack: str
+    folder: Path
+
+    def preview(self, checkout: Checkout, packs: Sequence[Pack]) -> Outcome:
+        """The plan of a commit from what the folder's state has. Raises ProjectError, OSError: wrong stack file."""
+        events = self.folder / "events.jsonl"
+        events.unlink(missing_ok=True)
+        options = ["--json", "--event-log", str(events)]
+        for index, (pack, config) in enumerate(packs):
+            settings = self.folder / f"policies-{index}.json"
+            settings.write_text(json.dumps(config or {}))
+            options += ["--policy-pack", str(pack), "--policy-pack-config", str(settings)]
+        done = self._run(checkout, "preview", *options)
+        if not events.exists():
+            return Outcome(self.stack, (), (), (Problem("error", done.stderr.strip() or done.stdout.strip()),))
+        return of_preview(done.stdout, events.read_text(), self.stack)
+
+    def up(self, checkout: Checkout) -> None:
+        """Record the resources of a commit whose preview succeeded. Raises RehearsalError."""
+        done = self._run(checkout, "up", "--yes", "--skip-preview", "--suppress-outputs", "--color", "never")
+        if done.returncode != 0:
+            raise RehearsalError(f"the resources of {self.stack} could not be recorded:\n{done.stdout[-2000:]}")
+
+    def _run(self, checkout: Checkout, command: str, *options: str) -> subprocess.CompletedProcess[str]:
+        stack_file = self.folder / f"Pulumi.{self.stack}.yaml"
+        _write_stack_file(checkout.project, self.stack, stack_file)
+        environment = self._environment(checkout)
+        if not (self.folder / "state" / ".pulumi").exists():
+            self._create(checkout, environment)
+        where = ["--stack", self.stack, "--cwd", str(checkout.project), "--config-file", str(stack_file)]
+        return _call([str(self.tools.pulumi), command, *where, "--non-interactive", *options], environment)
+
+    def _create(self, checkout: Checkout, environment: Mapping[str, str]) -> None:
+        (self.folder / "state").mkdir()
+        manifest = {"name": load_project(checkout.project).name, "runtime": "python"}
+        (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(manifest))
+        create = ["stack", "init", self.stack, "--non-interactive", "--cwd", str(self.folder)]
+        done = _call([str(self.tools.pulumi), *create], environment)
+        if done.returncode != 0:
+            raise RehearsalError(done.stderr.strip())
+
+    def _environment(self, checkout: Checkout) -> dict[str, str]:
+        launchers = self.folder / "launchers"
+        if not launchers.exists():
+            write_launchers(launchers, offline=True)
+        found = {key: value for key, value in os.environ.items() if key in _KEPT} | dict(self.tools.variables)
+        first = [str(launchers), str(Path(checkout.python).parent), found.get("PATH", os.defpath)]
+        return {
+            **found,
+            "PATH": os.pathsep.join(first),
+            # The commit's own modules come before those that are installed.
+            "PYTHONPATH": str(checkout.project),
+            "PULUMI_BACKEND_URL": (self.folder / "state").as_uri(),
+            "PULUMI_CONFIG_PASSPHRASE": _PASSPHRASE,
+            "PULUMI_DEBUG_COMMANDS": "true",  # `--event-log` is one
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "PULUMI_HOME": str(self.folder / "home"),
+            "PULUMI_SKIP_CHECKPOINTS": "true",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+        }
 
 
-def plan(
-    checkout: Checkout,
-    stack: str,
-    packs: Sequence[tuple[Path, Mapping[str, Any] | None]],
-    before: Sequence[ResourceState] = (),
-) -> Plan:
-    """Plan a stack. `packs`: the policy packs' folders and configurations.
+class RehearsalError(Exception):
+    """The CLI could not do what always works; the message has its own words."""
 
-    Raises ProjectError, SecretsError, OSError: the stack file cannot be used.
-    """
-    events: list[Event] = []
-    request = Request(
-        checkout.project,
-        stack,
-        NO_STATE,
-        placeholder_secrets=True,
-        added=placeholders(checkout.project, stack),
-        resources=before,
-    )
-    options = Options(
-        partial(OfflineProviders, checkout.interpreter),
-        packs,
-        run_program=partial(_run_program, checkout.interpreter),
-        interpreter=checkout.interpreter,
-    )
-    ok = preview(request, options, events.append)
-    done = [event.step for event in events if isinstance(event, StepDone)]
-    gone = {step.urn for step in done if step.op is Op.DELETE}
-    left = {step.urn: step.new for step in done if step.new is not None and step.urn not in gone}
-    return Plan(ok, tuple(events), tuple(left.values()))
+
+@contextmanager
+def rehearsal(tools: Toolchain, stack: str) -> Iterator[Rehearsal]:
+    """A folder for one stack, without resources yet."""
+    with tempfile.TemporaryDirectory(prefix="cloud-stacks-") as folder:
+        yield Rehearsal(tools, stack, Path(folder))
 
 
 def placeholders(project: Path, stack: str) -> dict[str, Any]:
-    """The config that only a site of this machine would add to the stack file."""
+    """The config that only a site of this machine would add to the stack file. Raises ProjectError."""
     loaded = load_project(project)
-    config = load_stack_file(loaded, stack).config
+    path = loaded.stack_file(stack)
+    config = config_of(read_map(path), path, loaded.name)
     name = config.get(f"{loaded.name}:cloud")
     if name not in CLOUDS.names():
         return {}
@@ -107,62 +146,28 @@ def placeholders(project: Path, stack: str) -> dict[str, Any]:
     return added
 
 
-class OfflineProviders:
-    """A recorder for every package; those with a provider here let it check inputs and compare them."""
-
-    def __init__(self, interpreter: Interpreter, session: Session, on_line: Callable[[str], None]) -> None:
-        self._config = session.config.as_properties()
-        self._server = DynamicServer(
-            session.project.main, session.project.name, on_line, interpreter.path, interpreter.environment()
-        )
-
-    def factories(self) -> Mapping[str, InstanceFactory]:
-        """By package."""
-        clouds = {
-            package: partial(_of_cloud, factory)
-            for cloud in CLOUDS.all()
-            for package, factory in cloud.providers.items()
-        }
-        return {**clouds, "pulumi-python": self._dynamic, "kubernetes": _kubernetes, OTHERS: _recorded}
-
-    def close(self) -> None:
-        """End the dynamic provider's server."""
-        self._server.close()
-
-    def _dynamic(self, resource: ResourceState) -> Provider:
-        provider = DynamicProvider(self._server, resource.inputs, resource.urn, str(resource.id))
-        return _foreseeing(StandIn(provider, (), Rules()))
+def _write_stack_file(project: Path, stack: str, target: Path) -> None:
+    """The commit's stack file with placeholders of secrets and endpoints. Raises ProjectError."""
+    loaded = load_project(project)
+    source = read_map(loaded.stack_file(stack))
+    crypter = _crypter()
+    config = {**config_of(source, loaded.stack_file(stack), loaded.name), **placeholders(project, stack)}
+    hidden = {key: _hidden(value, crypter) for key, value in config.items()}
+    target.write_text(yaml.safe_dump({**source, "encryptionsalt": crypter.salt, "config": hidden}))
 
 
-def _kubernetes(resource: ResourceState) -> Provider:
-    from local.plugins.kubernetes.provider import KubernetesProvider
-
-    # Also one whose kubeconfig is in the program: no cluster is asked.
-    provider = KubernetesProvider({**resource.inputs, "kubeconfig": UNKNOWN})
-    return _foreseeing(StandIn(provider, (), Rules()))
-
-
-def _of_cloud(factory: ProviderFactory, resource: ResourceState) -> Provider:
-    load_sdk(package_of(resource.type))
-    made = factory({k: v for k, v in resource.inputs.items() if k != "endpoints"})
-    return _foreseeing(made if isinstance(made, Recorder) else Recorder(resource.inputs))
+def _hidden(value: Any, crypter: PassphraseCrypter) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"secure"}:
+            return {"secure": crypter.encrypt(PLACEHOLDER)}
+        return {key: _hidden(each, crypter) for key, each in value.items()}
+    return [_hidden(each, crypter) for each in value] if isinstance(value, list) else value
 
 
-def _recorded(resource: ResourceState) -> Provider:
-    load_sdk(package_of(resource.type))
-    return _foreseeing(Recorder(resource.inputs))
+@cache
+def _crypter() -> PassphraseCrypter:
+    return new_crypter(_PASSPHRASE)
 
 
-def _foreseeing(recorder: Recorder) -> Recorder:
-    recorder.foresees = True
-    return recorder
-
-
-def _run_program(
-    interpreter: Interpreter, program: ProgramRun, monitor: Monitor, on_line: Callable[[str], None]
-) -> str | None:
-    served = Served(monitor)
-    try:
-        return run_in_subprocess(program, served.address, on_line, interpreter)
-    finally:
-        served.close()
+def _call(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

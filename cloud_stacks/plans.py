@@ -19,7 +19,7 @@ from local.engine.cli import LocalProviders
 from local.engine.events import Event
 from local.engine.operations import Options
 from local.engine.operations import preview as run_preview
-from local.engine.policies.host import PACK_FILE
+from cloud_stacks.policies.host import PACK_FILE
 from local.engine.stack.project import ProjectError, load_project, stacks_in
 from local.engine.stack.secrets import SecretsError
 from local.engine.stack.session import Request

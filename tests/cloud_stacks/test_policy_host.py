@@ -11,7 +11,7 @@ import psutil
 import pytest
 from google.protobuf.json_format import MessageToDict
 
-from local.engine.policies.host import (
+from cloud_stacks.policies.host import (
     AnalyzedOptions,
     AnalyzedProvider,
     AnalyzedResource,
@@ -19,7 +19,7 @@ from local.engine.policies.host import (
     PolicyError,
     PolicyHost,
 )
-from local.engine.policies.resources import analyze_request, stack_resource
+from cloud_stacks.policies.resources import analyze_request, stack_resource
 from local.plugins.values import UNKNOWN, PropertyMap, ResourceReference, Secret
 
 pytestmark = pytest.mark.integration

@@ -19,9 +19,9 @@ from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
 from cloud_controller import yaml_text
-from local.engine.interpreter import Interpreter
-from local.engine.policies.config import PolicyConfigError, Rule, RuleConfig, parse, reconcile
-from local.engine.policies.resources import (
+from local.plugins.interpreter import Interpreter
+from cloud_stacks.policies.config import PolicyConfigError, Rule, RuleConfig, parse, reconcile
+from cloud_stacks.policies.resources import (
     AnalyzedOptions,
     AnalyzedProvider,
     AnalyzedResource,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.config import PolicyConfigError, Rule, RuleConfig, parse, reconcile
+from cloud_stacks.policies.config import PolicyConfigError, Rule, RuleConfig, parse, reconcile
 
 PORTS = Rule(
     "ports",
