@@ -29,10 +29,11 @@ from local.commands import COMMANDS, READING
 from local.control_plane.build import BuildError
 from local.errors import SiteError
 from local.pulumi.backend import StateError
-from local.pulumi.cli import PulumiCliError, on_stack
+from local.pulumi.cli import PulumiCliError
+from local.pulumi.rehearsal import RehearsalError
 from local.pulumi.secrets import SecretsError
 from local.stack_file import StackFileError, cloud_of, is_recorded
-from local.stack_run import FAILED, OK, PULUMI_COMMANDS, Run, UsageError, report
+from local.stack_run import FAILED, OK, PULUMI_COMMANDS, Run, UsageError, preview_recorded, report
 
 USAGE, INTERRUPTED = 2, 130
 
@@ -49,7 +50,12 @@ def main(argv: list[str] | None = None) -> int:
     os.umask(0o077)  # keys and state are private to the user, whatever umask the user has
     try:
         if options.command in PULUMI_COMMANDS and is_recorded(stack_file):
-            return run_recorded(options.command, options.stack, state, stack_file, PROJECT, pulumi_options)
+            if options.command == "preview":
+                return preview_recorded(PROJECT, options.stack, pulumi_options)
+            raise UsageError(
+                f"stack {options.stack!r} is for a cloud that no site here stands in for: `make preview` plans it "
+                "as if nothing existed; `pulumi` runs it in the cloud"
+            )
         run = Run(
             PROJECT,
             _site(state, options.stack, stack_file),
@@ -77,6 +83,7 @@ def main(argv: list[str] | None = None) -> int:
         StateError,
         BuildError,
         PulumiCliError,
+        RehearsalError,
     ) as error:
         return _fail(error, FAILED)
     except KeyboardInterrupt:

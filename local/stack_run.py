@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from local import cluster_access
 from local.api_site import ApiSite
-from local.pulumi import backend
+from local.pulumi import backend, toolchain
 from local.pulumi.cli import PulumiCli, PulumiCliError, on_stack
+from local.pulumi.rehearsal import Checkout, Rehearsal
 from local.stack_copy import write_stack_copy
 from local.stack_file import check_stack_file
 
@@ -91,6 +93,18 @@ def run_pulumi(run: Run, cli: PulumiCli, command: str, *more: str) -> int:
     if run.delete_unmanaged:
         environment[DELETE_UNMANAGED] = "true"
     return cli.run(command, [*run.pulumi_options, *more], environment)
+
+
+def preview_recorded(project: Path, stack: str, options: Sequence[str]) -> int:
+    """Preview a stack of a cloud that has no site here, as if nothing existed; the CLI's exit code.
+
+    Raises BuildError, ProjectError, RehearsalError.
+    """
+    tools = toolchain.find(report)
+    with tempfile.TemporaryDirectory(prefix="preview-") as folder:
+        rehearsal = Rehearsal(tools, stack, Path(folder))
+        given = [*options, *policies(project, stack)]
+        return rehearsal.run(Checkout(project), "preview", *given, capture=False).returncode
 
 
 def policies(project: Path, stack: str) -> list[str]:

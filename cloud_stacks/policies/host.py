@@ -8,6 +8,8 @@ unknown is reported as not evaluated, which is neither a pass nor a violation.
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,6 @@ from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
 from cloud_controller import yaml_text
-from local.plugins.interpreter import Interpreter
 from cloud_stacks.policies.config import PolicyConfigError, Rule, RuleConfig, parse, reconcile
 from cloud_stacks.policies.resources import (
     AnalyzedOptions,
@@ -113,7 +114,6 @@ class PolicyHost:
         config_secret_keys: Sequence[str] = (),
         policy_config: Mapping[str, Any] | None = None,
         report: Callable[[str], None] = lambda _line: None,
-        interpreter: Interpreter = Interpreter(),  # noqa: B008 - frozen
     ) -> PolicyHost:
         """Start the pack's server, configure it, and return when it answers.
 
@@ -124,10 +124,10 @@ class PolicyHost:
         pack_dir = pack_dir.resolve()
         pack = _read_pack(pack_dir)
         process = _start_process(
-            [_python(pack_dir, pack) or interpreter.path, "-u", "-m", "pulumi.policy", engine_address, str(pack_dir)],
+            [_python(pack_dir, pack) or sys.executable, "-u", "-m", "pulumi.policy", engine_address, str(pack_dir)],
             pack_dir,
             {
-                **{key: value for key, value in interpreter.environment().items() if key not in _KEPT_BACK},
+                **{key: value for key, value in os.environ.items() if key not in _KEPT_BACK},
                 "PULUMI_PROJECT": project,
                 "PULUMI_STACK": stack,
                 "PULUMI_ORGANIZATION": organization,
@@ -236,7 +236,7 @@ def _read_pack(pack_dir: Path) -> Mapping[str, Any]:
         raise PolicyError(f"{path} must be an object with at least `runtime`")
     name = _runtime(pack).get("name")
     if name != "python":
-        raise PolicyError(f"{path}: runtime is {name!r}; the embedded engine supports only python packs")
+        raise PolicyError(f"{path}: runtime is {name!r}; only python packs can be tested")
     return pack
 
 

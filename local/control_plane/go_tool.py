@@ -40,9 +40,8 @@ class GoTool:
 
     def binary(self, report: Report) -> Path:
         """The path of the binary, built first if needed. Raises BuildError if that is impossible."""
-        name = self.program or self.package.rpartition("/")[2]
-        cache = cache_directory() / self.folder / self._key()
-        target = cache / name
+        target = self._target()
+        name, cache = target.name, target.parent
         cache.mkdir(parents=True, exist_ok=True)
         with (cache / "lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -61,6 +60,13 @@ class GoTool:
                     version_variable=self.version_variable,
                 )
         return target
+
+    def is_built(self) -> bool:
+        """Whether this machine has the binary."""
+        return self._target().exists()
+
+    def _target(self) -> Path:
+        return cache_directory() / self.folder / self._key() / (self.program or self.package.rpartition("/")[2])
 
     def _key(self) -> str:
         digest = hashlib.sha256()

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from local.plugins.packages import installed, write_launchers
 from local.pulumi import backend, passphrase, toolchain
 from local.pulumi.secrets import PASSPHRASE_VARIABLE
 from local.pulumi.toolchain import Toolchain
@@ -41,10 +42,16 @@ class PulumiCli:
         """The copy of the stack file, with the site's endpoint and token."""
         return self.stack_dir / f"Pulumi.{self.stack}.yaml"
 
+    @property
+    def _home(self) -> Path:
+        """A PULUMI_HOME of the stack's own: its providers of clouds are ours."""
+        return self.stack_dir / "home"
+
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The environment for the CLI: its backend and passphrase, and this Python's folder first on PATH."""
         found = {**inherited, **self.tools.variables}
         found["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), found.get("PATH", os.defpath)])
+        found["PULUMI_HOME"] = str(self._home)
         found["PULUMI_BACKEND_URL"] = (self.stack_dir / backend.BACKEND_FOLDER).as_uri()
         found["PULUMI_SKIP_UPDATE_CHECK"] = "true"
         found["PULUMI_DIY_BACKEND_GZIP"] = "false"  # backend.py reads the state
@@ -76,7 +83,7 @@ class PulumiCli:
     def run(self, command: str, options: Sequence[str], environment: Mapping[str, str]) -> int:
         """Run preview, up, refresh or destroy; returns the CLI's exit code.
 
-        Raises PulumiCliError, SecretsError, StateError.
+        Raises BuildError, PulumiCliError, SecretsError, StateError.
         """
         self._prepare()
         self._check_passphrase()
@@ -96,6 +103,15 @@ class PulumiCli:
                 "that release (`make down`), or remove the file if nothing of the stack is left"
             )
         (self.stack_dir / backend.BACKEND_FOLDER).mkdir(parents=True, exist_ok=True)
+        versions = installed()
+        kubernetes = versions.pop("kubernetes")
+        write_launchers(self._home, versions)
+        plugin = self._home / "plugins" / f"resource-kubernetes-v{kubernetes}" / "pulumi-resource-kubernetes"
+        provider = toolchain.kubernetes_provider(self.tools, report)
+        plugin.parent.mkdir(parents=True, exist_ok=True)
+        if not plugin.is_symlink() or plugin.readlink() != provider:
+            plugin.unlink(missing_ok=True)
+            plugin.symlink_to(provider)
         name = yaml.safe_load((self.project / "Pulumi.yaml").read_text())["name"]
         manifest = yaml.safe_dump({"name": name, "runtime": "python"})
         write_private(self.stack_dir / "Pulumi.yaml", f"# For `pulumi stack` commands in this folder.\n{manifest}")
@@ -137,8 +153,8 @@ class PulumiCli:
 
 def on_stack(project: Path, stack: str, stack_dir: Path) -> PulumiCli:
     """The machine's CLI on a stack; it is built if it is missing. Raises BuildError."""
-    return PulumiCli(toolchain.find(_report), project, stack, stack_dir)
+    return PulumiCli(toolchain.find(report), project, stack, stack_dir)
 
 
-def _report(line: str) -> None:
+def report(line: str) -> None:
     print(f"pulumi: {line}", file=sys.stderr, flush=True)

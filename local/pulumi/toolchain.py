@@ -41,19 +41,6 @@ PULUMI: Final = GoTool(
 )
 
 
-def kubernetes_provider() -> GoTool:
-    """The program of Pulumi's Kubernetes provider, which calls itself what the Python package asks for."""
-    return GoTool(
-        folder="pulumi-kubernetes",
-        module=_KUBERNETES,
-        package=".",
-        takes="6 to 12 minutes on 2 cores",
-        program="pulumi-resource-kubernetes",
-        version_variable=f"{_KUBERNETES}/pkg/version.Version",
-        stamped=version("pulumi-kubernetes"),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Toolchain:
     """A CLI, and the variables that its runs need so that it finds its parts."""
@@ -73,8 +60,7 @@ def find(report: Report) -> Toolchain:
             return Toolchain(Path(found), _without_language_host(Path(found), path))
         report(f"{found} is older than {'.'.join(map(str, OLDEST))}: not used")
     pulumi = build(report)
-    home = provider_home(report)
-    return Toolchain(pulumi, {"PULUMI_HOME": str(home), "PATH": _before(pulumi.parent, path), PYTHON: sys.executable})
+    return Toolchain(pulumi, {"PATH": os.pathsep.join([str(pulumi.parent), path]), PYTHON: sys.executable})
 
 
 def build(report: Report) -> Path:
@@ -89,16 +75,41 @@ def build(report: Report) -> Path:
     return pulumi
 
 
-def provider_home(report: Report) -> Path:
-    """A PULUMI_HOME that has the Kubernetes provider, which is built if it is missing. Raises BuildError."""
-    tool = kubernetes_provider()
-    binary = tool.binary(report)
-    home = binary.parent / "home"
-    plugin = home / "plugins" / f"resource-kubernetes-v{tool.stamped}" / tool.program
-    if not plugin.exists():
-        plugin.parent.mkdir(parents=True, exist_ok=True)
-        _link(binary, plugin)
-    return home
+def kubernetes_provider(tools: Toolchain, report: Report) -> Path:
+    """The program of Pulumi's Kubernetes provider, in the version that the Python package asks for.
+
+    The user's own, or the one in the cache; else the CLI on PATH downloads it; else it is built. Raises BuildError.
+    """
+    wanted = version("pulumi-kubernetes")
+    name = f"resource-kubernetes-v{wanted}"
+    home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    theirs = home / "plugins" / name / "pulumi-resource-kubernetes"
+    tool = GoTool(
+        folder="pulumi-kubernetes",
+        module=_KUBERNETES,
+        package=".",
+        takes="6 to 12 minutes on 2 cores",
+        program="pulumi-resource-kubernetes",
+        version_variable=f"{_KUBERNETES}/pkg/version.Version",
+        # The CLI compares it with what the package asks for; no later commit is a Go module.
+        stamped=wanted,
+    )
+    if theirs.exists():
+        return theirs
+    if not tool.is_built() and _downloads(tools, wanted, report) and theirs.exists():
+        return theirs
+    return tool.binary(report)
+
+
+def _downloads(tools: Toolchain, wanted: str, report: Report) -> bool:
+    """Whether the CLI on PATH has downloaded the Kubernetes provider; one that was built has no network here."""
+    if PYTHON in tools.variables or os.environ.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"):
+        return False
+    command = [str(tools.pulumi), "plugin", "install", "resource", "kubernetes", wanted]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        report(f"the Kubernetes provider cannot be downloaded, so it is built: {done.stderr.strip()}")
+    return done.returncode == 0
 
 
 def cli_version(pulumi: Path) -> tuple[int, ...] | None:
@@ -140,24 +151,19 @@ def _install(source: Path, target: Path) -> None:
     new.replace(target)
 
 
-def _link(binary: Path, plugin: Path) -> None:
-    new = plugin.with_name(f".{plugin.name}.{os.getpid()}")
-    os.link(binary, new)
-    new.replace(plugin)
-
-
-def _before(folder: Path, path: str) -> str:
-    return os.pathsep.join([str(folder), path])
-
-
 def main() -> int:
-    """Find or build the CLI, and print its path; the exit code is 1 if it cannot be built."""
+    """Find or build the CLI and its Kubernetes provider, and print their paths; the exit code is 1 if that fails."""
+
+    def report(line: str) -> None:
+        print(f"pulumi: {line}", file=sys.stderr, flush=True)
+
     try:
-        found = find(lambda line: print(f"pulumi: {line}", file=sys.stderr, flush=True))
+        found = find(report)
+        print(found.pulumi)
+        print(kubernetes_provider(found, report))
     except BuildError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(found.pulumi)
     return 0
 
 
