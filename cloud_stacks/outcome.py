@@ -166,10 +166,13 @@ def _of_events(bodies: Iterable[Json], places: Mapping[str, Place]) -> Outcome:
             _add(resources, step["op"], step["urn"], old, new, step.get("keys"), [*detailed, *step.get("diffs", ())])
         elif (event := body.get("policyEvent")) is not None:
             urn = event.get("resourceUrn", "")
-            message = _plain(event["message"])
-            level = "not-evaluated" if _NOT_RUN.match(message) else event["enforcementLevel"]
-            severity = event.get("severity", "")
-            findings.append(Finding(event["policyName"], level, message, urn, severity, place=places.get(urn)))
+            whole, name = _plain(event["message"]), event["policyName"]
+            level = "not-evaluated" if _NOT_RUN.match(whole) else event["enforcementLevel"]
+            # A rule's message follows its description.
+            description, ended, message = whole.partition("\n")
+            said = (message, description) if ended and level != "not-evaluated" else (whole, "")
+            found = Finding(name, level, said[0], urn, event.get("severity", ""), said[1], places.get(urn))
+            findings.append(found)
         elif (event := body.get("diagnosticEvent")) is not None and not event.get("ephemeral"):
             problems += _problem(event, places)
     placed = tuple(_with_place(resource, places) for resource in resources.values())
