@@ -95,7 +95,7 @@ def id_of(urn: str, inputs: PropertyMap, rules: Rules) -> str:
         return _name_of(name_of(urn), urn, plain)
     # Ids are public: no secret goes into them.
     made_of = (urn, json.dumps(mask(inputs), sort_keys=True))
-    return f"{rules.prefixes[kind]}{_digest(*made_of)}" if kind in rules.prefixes else simulated_text(*made_of)
+    return f"{rules.prefixes[kind]}{_MARK}{_digest(*made_of)}" if kind in rules.prefixes else simulated_text(*made_of)
 
 
 def outputs_of(urn: str, id: str, inputs: PropertyMap, place: Place, rules: Rules) -> PropertyMap:
@@ -137,7 +137,7 @@ def simulated_text(*of: str) -> str:
 
 
 def is_simulated(value: Value) -> bool:
-    """Whether a value holds such a text."""
+    """Whether a value holds such a text, or an id that a recorder made."""
     return _SIMULATED.search(json.dumps(mask(without_secrets(value)))) is not None
 
 
@@ -254,7 +254,9 @@ def _name_of(subject: str, id: str, plain: PropertyMap) -> str:
     return f"{plain.get('namePrefix') or subject + '-'}{_digest(id)[:7]}"
 
 
-_SIMULATED: Final = re.compile(r"simulated-[0-9a-f]{12}")
+_MARK: Final = "00000"
+"""Of simulated ids in a cloud's own form, as in AWS's of 17 hexadecimal digits."""
+_SIMULATED: Final = re.compile(rf"(simulated-|-{_MARK})[0-9a-f]{{12}}")
 
 
 def _digest(*texts: str) -> str:
