@@ -104,7 +104,7 @@ def preview_recorded(project: Path, stack: str, options: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="preview-") as folder:
         rehearsal = Rehearsal(tools, stack, Path(folder))
         given = [*options, *policies(project, stack)]
-        return rehearsal.run(Checkout(project), "preview", *given, capture=False).returncode
+        return rehearsal.preview(Checkout(project), *given, capture=False).returncode
 
 
 def policies(project: Path, stack: str) -> list[str]:

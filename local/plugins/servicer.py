@@ -61,10 +61,12 @@ _CHANGES: Final = {
 class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
     """One provider instance of a package; Pulumi starts a process for each."""
 
-    def __init__(self, package: str, factory: ProviderFactory, log: EngineLog) -> None:
+    def __init__(self, package: str, factory: ProviderFactory, log: EngineLog, *, offline: bool = False) -> None:
+        """`offline`: what is unknown of the configuration is simulated; the engine asks no unconfigured provider."""
         self._package = package
         self._factory = factory
         self._log = log
+        self._offline = offline
         self._config: PropertyMap = {}
         self._provider: Provider | None = None
 
@@ -93,7 +95,8 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
 
     def CheckConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
         del context
-        return provider_pb2.CheckResponse(inputs=request.news)
+        news = completed_config(from_struct(request.news)) if self._offline else request.news
+        return provider_pb2.CheckResponse(inputs=to_struct(news) if self._offline else news)
 
     def DiffConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
         old, new = from_struct(request.old_inputs), from_struct(request.news)
