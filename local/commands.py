@@ -10,6 +10,7 @@ from typing import Final
 from local import cluster_access, cluster_status
 from local.control_plane.binaries import ensure as ensure_binaries
 from local.pulumi.backend import is_in_use, masked_outputs
+from local.pulumi.cli import on_stack
 from local.stack_copy import copy_of
 from local.stack_file import check_stack_file, read_stack_file
 from local.stack_run import OK, Run, policies, prepare, report, require_free, require_pulumi, run_pulumi
@@ -111,6 +112,12 @@ def _access(run: Run) -> int:
     return cluster_access.run(run.access, run.site.folder, run.stack_dir, cluster_id)
 
 
+def _pulumi(run: Run) -> int:
+    read_stack_file(run.stack_file)  # a mistyped name makes no stack
+    assert run.access is not None
+    return on_stack(run.project, run.stack, run.stack_dir).command([*run.access.words], run.stack_file)
+
+
 def _stop(run: Run) -> int:
     was_there = run.site.folder.site_file.exists()
     run.site.down(keep_data=True, tell=report)  # even without a site: a killed start may have left processes
@@ -131,4 +138,5 @@ COMMANDS: Final[Mapping[str, Callable[[Run], int]]] = {
     "kubeconfig": _access,
     "kubectl": _access,
     "logs": _access,
+    "pulumi": _pulumi,
 }

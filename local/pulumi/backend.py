@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-
-from local.pulumi import passphrase
 
 BACKEND_FOLDER: Final = "pulumi"
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
@@ -145,8 +142,4 @@ def ways_out(stack_dir: Path) -> Iterator[str]:
 
 def _cancel(stack_dir: Path) -> str:
     """The shell command that removes a stack's locks with the CLI."""
-    environment = [f"PULUMI_BACKEND_URL={(stack_dir / BACKEND_FOLDER).as_uri()}"]
-    if not passphrase.is_given():
-        environment.append(f"{passphrase.FILE_VARIABLE}={stack_dir / passphrase.PASSPHRASE_FILE}")
-    words = ["pulumi", "cancel", "--yes", "--stack", stack_dir.name, "--cwd", str(stack_dir)]
-    return shlex.join([*environment, *words])
+    return f'make pulumi STACK={stack_dir.name} ARGS="cancel --yes"'

@@ -53,6 +53,7 @@ class PulumiCli:
         found["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), found.get("PATH", os.defpath)])
         found["PULUMI_HOME"] = str(self._home)
         found["PULUMI_BACKEND_URL"] = (self.stack_dir / backend.BACKEND_FOLDER).as_uri()
+        found["PULUMI_STACK"] = self.stack
         found["PULUMI_SKIP_UPDATE_CHECK"] = "true"
         found["PULUMI_DIY_BACKEND_GZIP"] = "false"  # backend.py reads the state
         if PASSPHRASE_VARIABLE not in inherited:
@@ -74,6 +75,19 @@ class PulumiCli:
             *(() if asking else ("--yes",)),
             *options,
         ]
+
+    def command(self, words: Sequence[str], source: Path) -> int:
+        """Run any other command on the stack; its exit code. `config` works on `source`, the file that people write.
+
+        Raises BuildError, PulumiCliError, StateError.
+        """
+        self._prepare()
+        if backend.deployment(self.stack_dir) is None:
+            self._create(os.environ)
+        place = ["--cwd", str(self.stack_dir)]
+        if words[:1] == ["config"]:
+            place = ["--cwd", str(self.project), "--config-file", str(source.absolute())]
+        return self._call([*words, *place], os.environ).returncode
 
     def check_options(self, command: str, options: Sequence[str]) -> str:
         """What the CLI has against these options of a command; "" if it takes them. Nothing is started."""

@@ -147,7 +147,7 @@ def test_another_program_puts_a_service_behind_a_load_balancer_of_this_cluster(
 ) -> None:
     """The example, with the components as a library."""
     library = unpacked_wheels(tmp_path_factory)
-    kubeconfig = stack.engine("stack", "output", "kubeconfig", "--show-secrets")
+    kubeconfig = stack.pulumi("stack", "output", "kubeconfig", "--show-secrets")
 
     run_example(library, tmp_path / "state", kubeconfig, "up")
     url = run_example(library, tmp_path / "state", kubeconfig, "stack", "output", "url").strip()
@@ -327,7 +327,7 @@ def test_status_shows_what_runs(stack: LocalStack) -> None:
 
 
 def test_destroy_leaves_the_cloud_empty(stack: LocalStack) -> None:
-    stack.engine("destroy")
+    stack.on_copy("destroy")
 
     cloud = stack.cloud
     left = {c: cloud.list(c) for c in ("networks", "subnets", "clusters", "load_balancers", "route_tables")}

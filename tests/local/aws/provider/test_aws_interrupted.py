@@ -12,12 +12,12 @@ import pulumi_aws as aws
 import pytest
 from botocore.exceptions import ConnectionClosedError, HTTPClientError
 from botocore.httpsession import URLLib3Session
+from tests.local.engine.killable_stack import Killed
 
 from local.aws.provider.api import Api, AwsError
 from local.aws.provider.provider import AwsProvider
 from local.plugins.provider import CreateRequest, PartialFailure, ProviderError
 from tests.local.aws.provider.aws_program import ALL, RIGHTS, program
-from tests.local.engine.killable_stack import Killed
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.engine
