@@ -54,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if options.command in PULUMI_COMMANDS and is_recorded(stack_file):
             if options.command == "preview":
-                return preview_recorded(PROJECT, options.stack, pulumi_options)
+                return preview_recorded(PROJECT, options.stack, stack_file, pulumi_options)
             raise UsageError(
                 f"stack {options.stack!r} is for a cloud that no site here stands in for: `make preview` plans it "
                 "as if nothing existed; `pulumi` runs it in the cloud"
@@ -122,7 +122,7 @@ def _parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
     if options.delete_unmanaged and options.command != "down":
         parser.error("--delete-unmanaged is only for `down`")
     if more and options.command in FORWARDING:
-        parser.error(f"its own arguments follow `--`: {options.command} -- {' '.join(more)}")
+        parser.error(f"{options.command}'s own arguments follow `--`: {options.command} -- {' '.join(more)}")
     if more and options.command not in PULUMI_COMMANDS:
         parser.refuse(more)
     return options, more

@@ -95,7 +95,7 @@ def run_pulumi(run: Run, cli: PulumiCli, command: str, *more: str) -> int:
     return cli.run(command, [*run.pulumi_options, *more], environment)
 
 
-def preview_recorded(project: Path, stack: str, options: Sequence[str]) -> int:
+def preview_recorded(project: Path, stack: str, stack_file: Path, options: Sequence[str]) -> int:
     """Preview a stack of a cloud that has no site here, as if nothing existed; the CLI's exit code.
 
     Raises BuildError, ProjectError, RehearsalError.
@@ -104,7 +104,8 @@ def preview_recorded(project: Path, stack: str, options: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="preview-") as folder:
         rehearsal = Rehearsal(tools, stack, Path(folder))
         given = [*options, *policies(project, stack)]
-        return rehearsal.run(Checkout(project), "preview", *given, capture=False).returncode
+        checkout = Checkout(project, stack_file=stack_file)
+        return rehearsal.run(checkout, "preview", *given, capture=False).returncode
 
 
 def policies(project: Path, stack: str) -> list[str]:

@@ -185,6 +185,7 @@ def test_without_locks_and_pending_creates_nothing_is_reported(cli: PulumiCli) -
     assert list(ways_out(cli.stack_dir)) == []
 
 
+@pytest.mark.integration
 def test_a_wrong_passphrase_for_the_state_is_an_error_before_the_cli_is_called(
     cli: PulumiCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """Secrets are written in Pulumi's passphrase format, and those of the real CLI are read."""
 
 import pytest
+
 from local.pulumi.secrets import SecretsError, new_crypter, open_crypter
 
 SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
