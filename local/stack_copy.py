@@ -1,7 +1,7 @@
 """The copy of a stack file that a site's stack runs with: the site's endpoint in plain text, its secrets encrypted.
 
-The copy is private to the user, lies in the state folder and is rewritten before each run; any engine can use it
-(`--config-file`). Its salt stays the same, so that the same key reads the stack's state. One run writes at a time: two
+The copy is private to the user, lies in the state folder and is rewritten before each run; the CLI gets it by
+`--config-file`. Its salt stays the same, so that the same key reads the stack's state. One run writes at a time: two
 first runs would each create a passphrase, and one's salt with the other's passphrase decrypts nothing.
 """
 
@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
-from local.engine.stack.project import ProjectError, read_map
-from local.engine.stack.secrets import PassphraseCrypter, new_crypter
-from local.engine.stack.session import crypter_of, passphrase_of
+from local.pulumi.passphrase import crypter_of, passphrase_of
+from local.pulumi.project import ProjectError, read_map
+from local.pulumi.secrets import PassphraseCrypter, new_crypter
 from local.stack_file import NAMESPACE, read_stack_file
 from local.state_folder import write_private
 

@@ -41,17 +41,19 @@ def build(
     *,
     package: str = "",
     tags: str = "",
+    version_variable: str = "",
 ) -> None:
     """Build component `name` at `version` into `target`, completely or not at all.
 
-    `package`: the Go package of a program that is no part of the control plane; `tags`: Go's build tags for it.
+    `package`: the Go package of a program that is no part of the control plane; `tags`: Go's build tags for it;
+    `version_variable`: the Go variable that gets its version.
     Raises BuildError with the compiler's last lines if it fails.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".build-", dir=target.parent) as temporary:
         output = Path(temporary) / name
         command = [
-            *(str(go), "build", "-v", "-trimpath", "-ldflags", _ldflags(name, version)),
+            *(str(go), "build", "-v", "-trimpath", "-ldflags", _ldflags(name, version, version_variable)),
             *("-tags", tags, "-o", str(output), package or PACKAGES[name]),
         ]
         with subprocess.Popen(
@@ -108,7 +110,9 @@ def _follow(process: subprocess.Popen[str], name: str, started: float, report: R
             return progress
 
 
-def _ldflags(name: str, version: str) -> str:
+def _ldflags(name: str, version: str, variable: str) -> str:
+    if variable:
+        return f"{LDFLAGS} -X {variable}={version}"
     if name == "etcd":
         return LDFLAGS
     major, minor = version.removeprefix("v").split(".")[:2]

@@ -15,7 +15,7 @@ from local.clouds import CLOUDS
 from local.plugins.dynamic import PACKAGE as DYNAMIC
 from local.plugins.provider import Provider, ProviderFactory
 from local.plugins.recorder import Recorder, StandIn
-from local.plugins.recorder_values import Rules, load_sdk
+from local.plugins.recorder_values import load_sdk
 from local.plugins.values import UNKNOWN, PropertyMap
 
 NOTICES: Final = {"kubernetes": "package kubernetes is managed by this project's own provider, not by Pulumi's"}
@@ -102,14 +102,11 @@ def _kubernetes(config: PropertyMap) -> Provider:
 def _recorder(package: str, config: PropertyMap, python: str) -> Recorder:
     if package == "kubernetes":
         # Also with a kubeconfig that is in the program: no cluster is asked.
-        return StandIn(_kubernetes({**config, "kubeconfig": UNKNOWN}), (), Rules())
+        return StandIn(_kubernetes({**config, "kubeconfig": UNKNOWN}), calls=False)
     if package == DYNAMIC:
         from local.plugins.dynamic import DynamicChecks, DynamicServer
 
-        return StandIn(
-            DynamicChecks(DynamicServer(Path.cwd(), os.environ.get("PULUMI_PROJECT", ""), print, python), config),
-            (),
-            Rules(),
-        )
+        server = DynamicServer(Path.cwd(), os.environ.get("PULUMI_PROJECT", ""), print, python)
+        return StandIn(DynamicChecks(server, config), calls=True)
     made = factory_of(package)({key: value for key, value in config.items() if key != "endpoints"})
     return made if isinstance(made, Recorder) else Recorder(config)

@@ -24,7 +24,7 @@ from local.plugins.provider import (
     UpdateRequest,
 )
 from local.plugins.provider_inputs import default_tags_of
-from local.plugins.recorder_values import Place, Rules, id_of, outputs_of, previewed
+from local.plugins.recorder_values import Place, Rules, id_of, is_simulated, outputs_of, previewed
 from local.plugins.secret_texts import hidden
 from local.plugins.values import SIMULATED, UNKNOWN, PropertyMap, without_secrets
 
@@ -109,26 +109,18 @@ class PartlyRecorded(Protocol):
 
 
 class StandIn(Recorder):
-    """Resources of a package that runs here, made of simulated values: checked by its provider, then only recorded.
+    """Resources of a package that runs here, made of simulated values: checked by its provider, then only recorded."""
 
-    The provider sees the `hidden` inputs as unknown, because it might call what they point to.
-    """
-
-    def __init__(self, provider: Checker, hidden: Collection[str], rules: Rules) -> None:
-        super().__init__({}, rules)
+    def __init__(self, provider: Checker, *, calls: bool) -> None:
+        """`calls`: the provider may call what inputs point to, so it sees simulated ones as unknown."""
+        super().__init__({})
         self._provider = provider
-        self._hidden = frozenset(hidden)
-
-    def hiding(self, keys: Collection[str]) -> StandIn:
-        """The same with these hidden inputs."""
-        other = StandIn(self._provider, keys, self.rules)
-        other.foresees = self.foresees
-        return other
+        self._calls = calls
 
     def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
-        result = self._provider.check(urn, olds, self._hide(news))
-        kept = {k: v for k, v in news.items() if k in self._hidden}
-        return replace(result, inputs={**result.inputs, **kept})
+        hidden = {k: v for k, v in news.items() if self._calls and is_simulated(v)}
+        result = self._provider.check(urn, olds, {**news, **dict.fromkeys(hidden, UNKNOWN)})
+        return replace(result, inputs={**result.inputs, **hidden})
 
     def diff(self, request: DiffRequest) -> DiffResult:
         """What the provider replaces, and whether nothing differs; whether something differs is decided by the inputs.
@@ -137,9 +129,6 @@ class StandIn(Recorder):
         """
         answer = self._provider.diff(request)
         return replace(answer, changed=False if answer.changed is False else None)
-
-    def _hide(self, values: PropertyMap) -> PropertyMap:
-        return {k: UNKNOWN if k in self._hidden else v for k, v in values.items()}
 
 
 def _marked(outputs: PropertyMap) -> PropertyMap:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import threading
 import typing
 from collections.abc import Callable, Mapping
@@ -135,6 +136,11 @@ def simulated_text(*of: str) -> str:
     return f"simulated-{_digest(*of)}"
 
 
+def is_simulated(value: Value) -> bool:
+    """Whether a value holds such a text."""
+    return _SIMULATED.search(json.dumps(mask(without_secrets(value)))) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class _Facts:
     kind: str
@@ -246,6 +252,9 @@ def _name_of(subject: str, id: str, plain: PropertyMap) -> str:
     if isinstance(given, str):
         return given
     return f"{plain.get('namePrefix') or subject + '-'}{_digest(id)[:7]}"
+
+
+_SIMULATED: Final = re.compile(r"simulated-[0-9a-f]{12}")
 
 
 def _digest(*texts: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from cloud_stacks.cli import main
 from cloud_stacks.offline import Checkout, placeholders
 from cloud_stacks.plans import Choice, preview
-from local.engine.interpreter import Interpreter
+from local.plugins.interpreter import Interpreter
 from local.engine.stack.project import stacks_in
 
 ROOT = Path(__file__).parents[2]

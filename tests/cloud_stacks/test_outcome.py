@@ -11,7 +11,7 @@ from cloud_stacks.comparison import report
 from cloud_stacks.outcome import NotEvents, Outcome, Place, of_engine, of_text
 from local.engine.events import PolicyEvent
 from local.engine.policies import host
-from local.engine.policies.host import Level
+from cloud_stacks.policies.host import Level
 
 SAMPLES = Path(__file__).parents[1] / "local" / "engine" / "samples" / "recordings"
 URN = "urn:pulumi:dev::shop::"

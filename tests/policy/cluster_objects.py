@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from local.engine.policies.host import AnalyzedResource
+from cloud_stacks.policies.host import AnalyzedResource
 from local.plugins.values import PropertyMap
 from tests.policy_objects import EXEMPT, resource, workload
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cloud_stacks.checkouts import working_folder
 from cloud_stacks.offline import plan
-from local.engine.policies.host import AnalyzedResource, Finding, PolicyHost
+from cloud_stacks.policies.host import AnalyzedResource, Finding, PolicyHost
 from local.engine.policies.packs import analyzed, analyzed_for_stack
 from local.plugins.values import PropertyMap
 

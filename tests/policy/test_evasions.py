@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import PropertyMap
 from tests.policy_objects import CONTAINER, ccm, of, patch, resource, service, without
 

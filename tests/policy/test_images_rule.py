@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.engine.policies.host import PolicyHost
+from cloud_stacks.policies.host import PolicyHost
 from local.plugins.values import UNKNOWN, Secret
 from tests.policy_objects import CONTAINER, EXEMPT, ccm, exemption, of, patch, start
 

@@ -8,7 +8,7 @@ import pytest
 
 from cloud_controller import rbac
 from cloud_controller.controller_names import NAMES
-from local.engine.policies.host import AnalyzedResource, PolicyHost
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN, PropertyMap
 from tests.policy_objects import EXEMPT, of, resource
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN, Secret
 from tests.policy_objects import EXEMPT, of, resource, service
 

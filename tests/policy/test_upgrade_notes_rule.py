@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN
 from tests.policy_objects import EXEMPT, ccm, of, start
 

@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.clouds.alicloud.permissions import statements
 from components.clouds.alicloud.ram import allow
-from local.engine.policies.host import AnalyzedResource, PolicyHost
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN
 from tests.policy_objects import EXEMPT, of, resource
 

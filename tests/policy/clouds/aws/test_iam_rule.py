@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.clouds.aws.permissions import statements
-from local.engine.policies.host import AnalyzedResource, PolicyHost
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN
 from tests.policy_objects import EXEMPT, of, resource
 

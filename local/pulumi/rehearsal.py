@@ -1,0 +1,140 @@
+"""Runs a stack by Pulumi's CLI without its state, its secrets and a cloud: every package is recorded.
+
+Providers that run here (Kubernetes, dynamic resources) still check inputs and say what a change replaces. Simulated
+values are known in a preview, so that it holds the policies and addresses that are made of them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from local.clouds import CLOUDS
+from local.plugins.packages import installed, write_offline_launchers
+from local.pulumi.project import config_of, load_project, read_map
+from local.pulumi.secrets import PassphraseCrypter, new_crypter
+from local.pulumi.toolchain import Toolchain
+
+PLACEHOLDER: Final = "[placeholder]"
+"""Replaces each secret of a stack file."""
+_PASSPHRASE: Final = "placeholder"
+_KEPT: Final = (
+    *("HOME", "LANG", "LC_ALL", "PATH", "TERM", "TMPDIR", "XDG_CACHE_HOME"),
+    *("GITHUB_ACTIONS", "GITLAB_CI", "NO_COLOR"),
+)
+"""What a program sees of the environment: the result is the same wherever a stack is planned, and no key is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A commit's project in a folder, and the Python with its requirements."""
+
+    project: Path
+    python: str = sys.executable
+
+
+class RehearsalError(Exception):
+    """The CLI could not do what always works; the message has its own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """One stack in a folder of its own, which has the CLI's state of it."""
+
+    tools: Toolchain
+    stack: str
+    folder: Path
+
+    def run(
+        self, checkout: Checkout, command: str, *options: str, capture: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run preview or up. Raises ProjectError, RehearsalError, OSError."""
+        stack_file = self.folder / f"Pulumi.{self.stack}.yaml"
+        _write_stack_file(checkout.project, self.stack, stack_file)
+        environment = self._environment(checkout)
+        if not (self.folder / "state").exists():
+            self._create(checkout, environment)
+        where = ["--stack", self.stack, "--cwd", str(checkout.project), "--config-file", str(stack_file)]
+        call = [str(self.tools.pulumi), command, *where, *options]
+        return subprocess.run(call, env=environment, capture_output=capture, text=True, check=False)
+
+    def _create(self, checkout: Checkout, environment: Mapping[str, str]) -> None:
+        (self.folder / "state").mkdir()
+        manifest = {"name": load_project(checkout.project).name, "runtime": "python"}
+        (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(manifest))
+        call = [str(self.tools.pulumi), "stack", "init", self.stack, "--non-interactive", "--cwd", str(self.folder)]
+        done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RehearsalError(f"stack {self.stack} could not be created: {done.stderr.strip()}")
+
+    def _environment(self, checkout: Checkout) -> dict[str, str]:
+        home = self.folder / "home"
+        first = write_offline_launchers(home, installed(checkout.python), checkout.python)
+        found = {key: value for key, value in os.environ.items() if key in _KEPT} | dict(self.tools.variables)
+        python = Path(checkout.python).parent
+        return {
+            **found,
+            "PATH": os.pathsep.join([str(first), str(python), found.get("PATH", os.defpath)]),
+            # The commit's own modules come before those that are installed.
+            "PYTHONPATH": str(checkout.project),
+            "PULUMI_BACKEND_URL": (self.folder / "state").as_uri(),
+            "PULUMI_CONFIG_PASSPHRASE": _PASSPHRASE,
+            "PULUMI_DEBUG_COMMANDS": "true",  # `--event-log` is one
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "PULUMI_HOME": str(home),
+            "PULUMI_SKIP_CHECKPOINTS": "true",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+        }
+
+
+def placeholders(project: Path, stack: str) -> dict[str, Any]:
+    """The config that only a site of this machine would add to the stack file. Raises ProjectError."""
+    loaded = load_project(project)
+    path = loaded.stack_file(stack)
+    config = config_of(read_map(path), path, loaded.name)
+    name = config.get(f"{loaded.name}:cloud")
+    if name not in CLOUDS.names():
+        return {}
+    cloud = CLOUDS.get(str(name))
+    if not cloud.serves(config.get(f"{loaded.name}:{name}")):
+        return {}
+    added = {}
+    for key, value in cloud.placeholders.items():
+        found = config.get(key)
+        if found is None:
+            added[key] = value
+        elif isinstance(found, dict) and "secure" not in value and not value.keys() & found.keys():
+            # A section with some of these keys belongs to a cloud of its own, which no site completes.
+            added[key] = {**value, **found}
+    return added
+
+
+def _write_stack_file(project: Path, stack: str, target: Path) -> None:
+    """The commit's stack file with placeholders of secrets and endpoints. Raises ProjectError."""
+    loaded = load_project(project)
+    source = read_map(loaded.stack_file(stack))
+    crypter = _crypter()
+    config = {**config_of(source, loaded.stack_file(stack), loaded.name), **placeholders(project, stack)}
+    hidden = {key: _hidden(value, crypter) for key, value in config.items()}
+    target.write_text(yaml.safe_dump({**source, "encryptionsalt": crypter.salt, "config": hidden}))
+
+
+def _hidden(value: Any, crypter: PassphraseCrypter) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"secure"}:
+            return {"secure": crypter.encrypt(PLACEHOLDER)}
+        return {key: _hidden(each, crypter) for key, each in value.items()}
+    return [_hidden(each, crypter) for each in value] if isinstance(value, list) else value
+
+
+@cache
+def _crypter() -> PassphraseCrypter:
+    return new_crypter(_PASSPHRASE)

@@ -1,0 +1,171 @@
+"""Finds Pulumi's CLI on PATH, or builds it from its Go module: `python -m local.pulumi.toolchain`.
+
+A built one lies in the user's cache with what Pulumi's download has beside it: the scripts that run programs and
+dynamic resources, and, in place of the official language host, ours.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from local.control_plane.binaries import TOOLS, cache_directory
+from local.control_plane.build import BuildError, Report
+from local.control_plane.go_tool import GoTool
+from local.control_plane.toolchain import find_go
+
+OLDEST: Final = (3, 226)
+"""The oldest CLI that runs the project."""
+PYTHON: Final = "CLOUD_CONTROLLER_PYTHON"
+"""The environment variable by which the launchers find the interpreter with our modules."""
+LAUNCHERS: Final = Path(__file__).parent / "bin"
+_MODULE: Final = "github.com/pulumi/pulumi"
+_KUBERNETES: Final = "github.com/pulumi/pulumi-kubernetes/provider/v4"
+_SCRIPTS: Final = ("cmd/pulumi-language-python-exec", "dist/pulumi-resource-pulumi-python")
+"""Of Pulumi's SDK for Python, by their paths in sdk/v3/python."""
+
+PULUMI: Final = GoTool(
+    folder="pulumi",
+    module=f"{_MODULE}/pkg/v3",
+    package=f"{_MODULE}/pkg/v3/cmd/pulumi",
+    takes="4 to 8 minutes on 2 cores, which the official CLI on PATH saves",
+    version_variable=f"{_MODULE}/sdk/v3/go/common/version.Version",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A CLI, and the variables that its runs need so that it finds its parts."""
+
+    pulumi: Path
+    variables: Mapping[str, str]
+
+
+def find(report: Report) -> Toolchain:
+    """The CLI on PATH if it is new enough, else the one in the user's cache, which is built if it is missing.
+
+    Raises BuildError.
+    """
+    path = os.environ.get("PATH", os.defpath)
+    if (found := shutil.which("pulumi", path=path)) is not None:
+        if (known := cli_version(Path(found))) is not None and known >= OLDEST:
+            return Toolchain(Path(found), _without_language_host(Path(found), path))
+        report(f"{found} is older than {'.'.join(map(str, OLDEST))}: not used")
+    pulumi = build(report)
+    return Toolchain(pulumi, {"PATH": os.pathsep.join([str(pulumi.parent), path]), PYTHON: sys.executable})
+
+
+def build(report: Report) -> Path:
+    """The CLI in the user's cache, with the programs that it looks for beside itself. Raises BuildError."""
+    pulumi = PULUMI.binary(report)
+    beside = [LAUNCHERS / "pulumi-language-python"]
+    if not all((pulumi.parent / Path(script).name).exists() for script in _SCRIPTS):
+        sdk = _module_folder(report) / "python"
+        beside += [sdk / script for script in _SCRIPTS]
+    for source in beside:
+        _install(source, pulumi.parent / source.name)
+    return pulumi
+
+
+def kubernetes_provider(tools: Toolchain, report: Report) -> Path:
+    """The program of Pulumi's Kubernetes provider, in the version that the Python package asks for.
+
+    The user's own, or the one in the cache; else the CLI on PATH downloads it; else it is built. Raises BuildError.
+    """
+    wanted = version("pulumi-kubernetes")
+    name = f"resource-kubernetes-v{wanted}"
+    home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    theirs = home / "plugins" / name / "pulumi-resource-kubernetes"
+    tool = GoTool(
+        folder="pulumi-kubernetes",
+        module=_KUBERNETES,
+        package=".",
+        takes="6 to 12 minutes on 2 cores",
+        program="pulumi-resource-kubernetes",
+        version_variable=f"{_KUBERNETES}/pkg/version.Version",
+        # The CLI compares it with what the package asks for; no later commit is a Go module.
+        stamped=wanted,
+    )
+    if theirs.exists():
+        return theirs
+    if not tool.is_built() and _downloads(tools, wanted, report) and theirs.exists():
+        return theirs
+    return tool.binary(report)
+
+
+def _downloads(tools: Toolchain, wanted: str, report: Report) -> bool:
+    """Whether the CLI on PATH has downloaded the Kubernetes provider; one that was built has no network here."""
+    if PYTHON in tools.variables or os.environ.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"):
+        return False
+    command = [str(tools.pulumi), "plugin", "install", "resource", "kubernetes", wanted]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        report(f"the Kubernetes provider cannot be downloaded, so it is built: {done.stderr.strip()}")
+    return done.returncode == 0
+
+
+def cli_version(pulumi: Path) -> tuple[int, ...] | None:
+    """What the CLI calls itself; None if it does not run."""
+    try:
+        done = subprocess.run([pulumi, "version"], capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", done.stdout)
+    return tuple(map(int, match.groups())) if match else None
+
+
+def _without_language_host(pulumi: Path, path: str) -> dict[str, str]:
+    """Ours last on PATH, where the CLI's own language host is neither there nor beside the CLI."""
+    name = "pulumi-language-python"
+    if shutil.which(name, path=path) or (pulumi.resolve().parent / name).exists():
+        return {}
+    return {"PATH": os.pathsep.join([path, str(LAUNCHERS)]), PYTHON: sys.executable}
+
+
+def _module_folder(report: Report) -> Path:
+    """Where Go keeps the SDK's module, which the build has downloaded."""
+    go = find_go(cache_directory(), TOOLS, report)
+    command = [str(go), "list", "-m", "-f", "{{.Dir}}", f"{_MODULE}/sdk/v3"]
+    done = subprocess.run(command, cwd=TOOLS / PULUMI.folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BuildError(f"go list of {_MODULE}/sdk/v3 failed:\n{done.stderr.strip()}")
+    return Path(done.stdout.strip())
+
+
+def _install(source: Path, target: Path) -> None:
+    """Copy a script for execution, at once and only if it differs: other runs may be reading it."""
+    content = source.read_bytes()
+    if target.exists() and target.read_bytes() == content:
+        return
+    new = target.with_name(f".{target.name}.{os.getpid()}")
+    new.write_bytes(content)
+    new.chmod(0o755)
+    new.replace(target)
+
+
+def main() -> int:
+    """Find or build the CLI and its Kubernetes provider, and print their paths; the exit code is 1 if that fails."""
+
+    def report(line: str) -> None:
+        print(f"pulumi: {line}", file=sys.stderr, flush=True)
+
+    try:
+        found = find(report)
+        print(found.pulumi)
+        print(kubernetes_provider(found, report))
+    except BuildError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
