@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import local.__main__ as command_line
 from local.engine.stack.secrets import SecretsError, new_crypter
 from local.engine.stack.state import StateError
 from local.engine_run import DELETE_UNMANAGED
-from local.mycloud.site import Site
 from local.pulumi_backend import ways_past_locks
 from local.pulumi_cli import PulumiCli, PulumiCliError
 from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
+
+import local.__main__ as command_line
+from local.mycloud.site import Site
 
 STAND_IN = """#!{python}
 import json, os, pathlib, sys, urllib.parse

@@ -1,7 +1,6 @@
 """Secrets are written in Pulumi's passphrase format, and those of the real CLI are read."""
 
 import pytest
-
 from local.engine.stack.secrets import SecretsError, derive_ahead, new_crypter, open_crypter
 from tests.local.engine.recordings import PASSPHRASE, SALT
 
