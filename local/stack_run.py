@@ -12,8 +12,8 @@ from typing import Final
 
 from local import cluster_access
 from local.api_site import ApiSite
-from local.pulumi import backend, toolchain
-from local.pulumi.cli import PulumiCli, PulumiCliError, on_stack
+from local.pulumi import toolchain
+from local.pulumi.cli import PulumiCli, on_stack
 from local.pulumi.rehearsal import Checkout, Rehearsal
 from local.stack_copy import write_stack_copy
 from local.stack_file import check_stack_file
@@ -71,12 +71,6 @@ def prepare(run: Run, *, boot: bool = False) -> None:
         run.site.boot_crashed_machines()
         run.site.wait_settled(SETTLE_SECONDS, report)
     write_stack_copy(run.stack_file, run.stack_dir, run.site.stack_config())
-
-
-def require_free(run: Run) -> None:
-    """Raise PulumiCliError, naming the holder, if another run holds the stack's lock."""
-    if ways := list(backend.ways_past_locks(run.stack_dir)):
-        raise PulumiCliError("\n".join(ways))
 
 
 def require_pulumi(run: Run, command: str) -> PulumiCli:

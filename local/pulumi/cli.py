@@ -89,6 +89,15 @@ class PulumiCli:
             place = ["--cwd", str(self.project), "--config-file", str(source.absolute())]
         return self._call([*words, *place], os.environ).returncode
 
+    def require_free(self) -> None:
+        """Remove the locks of killed runs of this machine. Raises PulumiCliError for a run that may be alive."""
+        for lock in backend.locks(self.stack_dir):
+            if lock.alive:
+                raise PulumiCliError(backend.held_by(lock, self.stack))
+        if dead := [str(lock.pid) for lock in backend.locks(self.stack_dir)]:
+            self._call(["cancel", "--yes", "--cwd", str(self.stack_dir)], os.environ, capture=True)
+            report(f"removed the lock of a run that was killed (process {', '.join(dead)})")
+
     def check_options(self, command: str, options: Sequence[str]) -> str:
         """What the CLI has against these options of a command; "" if it takes them. Nothing is started."""
         done = self._call([command, *options, "--help"], os.environ, capture=True)
@@ -105,8 +114,8 @@ class PulumiCli:
             self._create(environment)
         asks = sys.stdin.isatty() and sys.stdout.isatty()
         code = self._call(self.operation(command, options, asks=asks), environment).returncode
-        for line in backend.ways_out(self.stack_dir):
-            print(line, file=sys.stderr)
+        if left := backend.killed_creates(self.stack_dir):
+            report(left)
         return code
 
     def _prepare(self) -> None:

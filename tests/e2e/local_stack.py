@@ -23,6 +23,7 @@ import yaml
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.kube import Kube
 from local.processes import Process, find_all
+from local.pulumi.backend import locks
 from local.pulumi.cli import on_stack
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -166,6 +167,11 @@ class LocalStack:
         """SIGKILL the one process with this name."""
         (process,) = [p for p in self.processes() if p.name == name]
         process.signal(signal.SIGKILL)
+
+    def kill_pulumi(self) -> None:
+        """SIGKILL the run of Pulumi's CLI that changes the stack."""
+        (lock,) = locks(self.state / "stacks" / self.name)
+        os.kill(lock.pid, signal.SIGKILL)
 
     def kill_machine(self, id: str) -> None:
         """SIGKILL the machine; its pods die with it."""

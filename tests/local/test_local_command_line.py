@@ -24,7 +24,9 @@ from local import stack_copy
 from local.clouds import CLOUDS
 from local.mycloud.site import Site
 from local.mycloud.status_text import addresses, render
+from local.pulumi.cli import PulumiCli
 from local.pulumi.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
+from local.pulumi.toolchain import Toolchain
 from local.stack_copy import SiteConfig, write_stack_copy
 from local.stack_file import StackFileError, check_stack_file, is_recorded, read_stack_file
 from local.stack_run import DELETE_UNMANAGED
@@ -35,8 +37,9 @@ ENDPOINT = "http://127.32.0.1:7070"
 class Cli:
     """In place of Pulumi's CLI on a stack."""
 
-    def __init__(self, fakes: Fakes) -> None:
+    def __init__(self, fakes: Fakes, project: Path, stack: str, stack_dir: Path) -> None:
         self.run = fakes.pulumi
+        self.require_free = PulumiCli(Toolchain(Path("pulumi"), {}), project, stack, stack_dir).require_free
 
     def check_options(self, _: str, options: Sequence[str]) -> str:
         return f"unknown flag: {options[0]}" if "--targt" in options else ""
@@ -62,7 +65,7 @@ class Fakes:
         self.stack_file.write_text("config:\n  cloud-controller:cloud: mycloud\n")
         monkeypatch.setattr(command_line, "PROJECT", directory)
         monkeypatch.setenv("XDG_STATE_HOME", str(directory / "registry"))
-        monkeypatch.setattr("local.stack_run.on_stack", lambda *_: Cli(self))
+        monkeypatch.setattr("local.stack_run.on_stack", lambda *of: Cli(self, *of))
         monkeypatch.setattr("local.commands.ensure_binaries", lambda _: self.calls.append("binaries"))
         monkeypatch.setattr(Site, "up", lambda site, _tell: self._up(site))
         monkeypatch.setattr(Site, "down", lambda _, keep_data=False, **__: self.calls.append(f"down {keep_data}"))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from local.pulumi.backend import StateError, is_in_use, masked_outputs, ways_out, ways_past_locks
+from local.pulumi.backend import StateError, is_in_use, killed_creates, locks, masked_outputs
 from local.pulumi.cli import PulumiCli, PulumiCliError
 from local.pulumi.secrets import SecretsError, new_crypter
 from local.pulumi.toolchain import Toolchain
@@ -124,30 +124,25 @@ def ended_pid() -> int:
     return process.pid
 
 
-REMOVED = 'remove its lock: make pulumi STACK=local ARGS="cancel --yes"'
-
-
 @pytest.mark.integration
-def test_the_lock_of_a_killed_run_is_reported_with_the_command_that_removes_it(cli: PulumiCli, ended_pid: int) -> None:
+def test_the_lock_of_a_run_that_was_killed_here_is_dead(cli: PulumiCli, ended_pid: int) -> None:
     write_lock(cli, ended_pid)
 
-    [way] = ways_past_locks(cli.stack_dir)
-
-    assert way.startswith(f"a run of stack local was killed (process {ended_pid} on ")
-    assert way.endswith(REMOVED)
+    assert [lock.alive for lock in locks(cli.stack_dir)] == [False]
 
 
 @pytest.mark.parametrize(("host", "removable"), [(socket.gethostname(), False), ("elsewhere", True)])
-def test_a_lock_that_may_be_alive_is_reported_with_a_removal_only_for_other_machines(
+def test_a_lock_that_may_be_alive_is_an_error_with_a_removal_only_for_other_machines(
     cli: PulumiCli, host: str, removable: bool
 ) -> None:
     write_lock(cli, os.getpid(), host)
 
-    [way] = ways_past_locks(cli.stack_dir)
+    with pytest.raises(PulumiCliError) as caught:
+        cli.require_free()
 
     run = f"another run is changing stack local (process {os.getpid()} on {host}, since 2026-11-22T12:30:02Z)"
-    assert way.startswith(run)
-    assert way.endswith(REMOVED) is removable
+    assert str(caught.value).startswith(run)
+    assert str(caught.value).endswith('make pulumi STACK=local ARGS="cancel --yes"') is removable
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', '{"pid": null, "hostname": "a", "timestamp": "b"}'])
@@ -155,7 +150,7 @@ def test_a_damaged_lock_is_an_error_that_names_its_file_and_the_remedy(cli: Pulu
     (path := lock_file(cli)).write_text(text)
 
     with pytest.raises(StateError) as caught:
-        list(ways_past_locks(cli.stack_dir))
+        list(locks(cli.stack_dir))
 
     assert str(caught.value).startswith(f"{path} is not a readable lock of the Pulumi CLI: ")
     assert "if no run changes stack local, remove the lock: make pulumi " in str(caught.value)
@@ -164,7 +159,7 @@ def test_a_damaged_lock_is_an_error_that_names_its_file_and_the_remedy(cli: Pulu
 def test_a_lock_that_has_just_been_removed_is_ignored(cli: PulumiCli) -> None:
     lock_file(cli).symlink_to("gone")
 
-    assert list(ways_past_locks(cli.stack_dir)) == []
+    assert list(locks(cli.stack_dir)) == []
 
 
 def test_a_killed_create_is_reported_with_the_command_that_clears_it(cli: PulumiCli) -> None:
@@ -172,7 +167,7 @@ def test_a_killed_create_is_reported_with_the_command_that_clears_it(cli: Pulumi
     pending = [{"resource": {"urn": f"urn:pulumi:local::p::t::{name}"}, "type": kind} for name, kind in killed.items()]
     write_cli_state(cli, STACK, pending_operations=pending)
 
-    [way] = ways_out(cli.stack_dir)
+    way = killed_creates(cli.stack_dir)
 
     # The next `up` or `refresh` settles an update and a delete.
     assert way.startswith("a run was killed while it created web: `up` creates it again")
@@ -182,7 +177,7 @@ def test_a_killed_create_is_reported_with_the_command_that_clears_it(cli: Pulumi
 def test_without_locks_and_pending_creates_nothing_is_reported(cli: PulumiCli) -> None:
     write_cli_state(cli, STACK)
 
-    assert list(ways_out(cli.stack_dir)) == []
+    assert killed_creates(cli.stack_dir) == ""
 
 
 @pytest.mark.integration
