@@ -19,14 +19,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up pulumi test test-all tests-alone test-fast crash-test properties preview diff refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries prometheus clean
+.PHONY: help up pulumi test test-all tests-alone test-fast crash-test properties preview diff refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries control-plane prometheus clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local] [YES=1] [ARGS=\"--target URN ...\"]"
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
-up: set-up binaries ## Create or update the stack: from nothing to a load balancer that answers
+up: set-up control-plane ## Create or update the stack: from nothing to a load balancer that answers
 	@$(VENV_PYTHON) -m local up --stack $(STACK) $(YES:%=--yes) $(ARGS)
 
 preview: set-up ## Show what `make up` would change
@@ -136,9 +136,11 @@ $(SET_UP): requirements.txt pyproject.toml tools/set-up
 	@tools/set-up
 	@touch $@
 
-binaries: set-up ## Build the control plane and Pulumi's CLI where they are missing (minutes, once per machine)
+control-plane: set-up
 	@$(VENV_PYTHON) -m local.control_plane build
-	@$(VENV_PYTHON) -m local.pulumi.toolchain >/dev/null
+
+binaries: control-plane ## Build the control plane, Pulumi's CLI and its Kubernetes provider where they are missing (minutes, once per machine)
+	@$(VENV_PYTHON) -m local.pulumi.toolchain --kubernetes
 
 prometheus: set-up
 	@$(VENV_PYTHON) -m local.control_plane.prometheus

@@ -126,18 +126,26 @@ class PulumiCli:
                 "that release (`make down`), or remove the file if nothing of the stack is left"
             )
         (self.stack_dir / backend.BACKEND_FOLDER).mkdir(parents=True, exist_ok=True)
-        versions = installed()
-        kubernetes = versions.pop("kubernetes")
-        write_launchers(self._home, versions)
-        plugin = self._home / "plugins" / f"resource-kubernetes-v{kubernetes}" / "pulumi-resource-kubernetes"
-        provider = toolchain.kubernetes_provider(self.tools, report)
-        plugin.parent.mkdir(parents=True, exist_ok=True)
-        if not plugin.is_symlink() or plugin.readlink() != provider:
-            plugin.unlink(missing_ok=True)
-            plugin.symlink_to(provider)
+        self._write_home()
         name = yaml.safe_load((self.project / "Pulumi.yaml").read_text())["name"]
         manifest = yaml.safe_dump({"name": name, "runtime": "python"})
         write_private(self.stack_dir / "Pulumi.yaml", f"# For `pulumi stack` commands in this folder.\n{manifest}")
+
+    def _write_home(self) -> None:
+        """The providers: Pulumi's own for Kubernetes, if this machine has it; ours for the rest."""
+        versions = installed()
+        plugin = (
+            self._home / "plugins" / f"resource-kubernetes-v{versions['kubernetes']}" / "pulumi-resource-kubernetes"
+        )
+        plugin.unlink(missing_ok=True)
+        provider = toolchain.kubernetes_provider(self.tools, report)
+        if provider is None:
+            report("our own Kubernetes provider stands in for Pulumi's, which `make binaries` builds")
+        else:
+            del versions["kubernetes"]
+            plugin.parent.mkdir(parents=True, exist_ok=True)
+            plugin.symlink_to(provider)
+        write_launchers(self._home, versions)
 
     def _create(self, environment: Mapping[str, str]) -> None:
         # In the stack's own folder: this command may write the stack file.
