@@ -5,19 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final
 
-import grpc
-from pulumi.runtime.proto import provider_pb2_grpc
-
-from local.plugins.channels import SIZES
 from local.plugins.engine_log import EngineLog
-from local.plugins.packages import factory_of, offline_factory_of
-from local.plugins.servicer import ProviderServicer
-
-_THREADS: Final = 256
-"""More than a run has steps at once: a Cancel must not wait for one of them."""
+from local.plugins.packages import NOTICES, factory_of, offline_factory_of
+from local.plugins.servicer import ProviderServicer, serve
 
 
 def main() -> None:
@@ -27,12 +18,13 @@ def main() -> None:
     parser.add_argument("--offline", metavar="PYTHON", help="record everything; PYTHON is the program's interpreter")
     # The CLI adds the engine's address, which its handshake says again, and options for its own logs.
     given, _ = parser.parse_known_args()
-    factory = offline_factory_of(given.package, given.offline) if given.offline else factory_of(given.package)
-    servicer = ProviderServicer(given.package, factory, EngineLog())
-    server = grpc.server(ThreadPoolExecutor(_THREADS), options=SIZES)
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
+    if given.offline:
+        factory = offline_factory_of(given.package, given.offline)
+        servicer = ProviderServicer(given.package, factory, EngineLog(), offline=True)
+    else:
+        notice = NOTICES.get(given.package, "")
+        servicer = ProviderServicer(given.package, factory_of(given.package), EngineLog(), notice)
+    _server, port = serve(servicer)
     print(port, flush=True)
     try:
         while os.read(sys.stdin.fileno(), 1 << 16):

@@ -33,6 +33,11 @@ class EngineLog:
         if self._is_first(message):
             self._log(engine_pb2.WARNING, message)
 
+    def say_once(self, message: str) -> None:
+        """Say what is worth knowing, unless another plugin of this run has said it."""
+        if self._is_first(message):
+            self._log(engine_pb2.INFO, message)
+
     def debug(self, message: str) -> None:
         """Shown only with the CLI's `--debug`."""
         self._log(engine_pb2.DEBUG, message)
@@ -55,7 +60,9 @@ class EngineLog:
         self._held.append(mark)
         return True
 
-    def _log(self, severity: engine_pb2.LogSeverity, message: str, urn: str = "", *, ephemeral: bool = False) -> None:
+    def _log(
+        self, severity: engine_pb2.LogSeverity.ValueType, message: str, urn: str = "", *, ephemeral: bool = False
+    ) -> None:
         if self._stub is None:
             return
         request = engine_pb2.LogRequest(severity=severity, message=message, urn=urn, ephemeral=ephemeral)

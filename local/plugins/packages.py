@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from local.clouds import CLOUDS
 from local.plugins.dynamic import PACKAGE as DYNAMIC
@@ -16,6 +17,9 @@ from local.plugins.provider import Provider, ProviderFactory
 from local.plugins.recorder import Recorder, StandIn
 from local.plugins.recorder_values import load_sdk
 from local.plugins.values import UNKNOWN, PropertyMap
+
+NOTICES: Final = {"kubernetes": "package kubernetes is managed by this project's own provider, not by Pulumi's"}
+"""What users must know of a package's provider here."""
 
 
 def factory_of(package: str) -> ProviderFactory:

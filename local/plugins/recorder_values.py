@@ -31,7 +31,7 @@ from pulumi.runtime import rpc
 from local.plugins.json_values import mask
 from local.plugins.provider import DiffRequest, DiffResult
 from local.plugins.urn import name_of, type_of
-from local.plugins.values import UNKNOWN, PropertyMap, Secret, Value, without_secrets
+from local.plugins.values import UNKNOWN, PropertyMap, Secret, Value, has_secrets, has_unknowns, without_secrets
 
 ACCOUNT: Final = "000000000000"
 DOMAIN: Final = "simulated.invalid"
@@ -95,7 +95,7 @@ def id_of(urn: str, inputs: PropertyMap, rules: Rules) -> str:
         return _name_of(name_of(urn), urn, plain)
     # Ids are public: no secret goes into them.
     made_of = (urn, json.dumps(mask(inputs), sort_keys=True))
-    return f"{rules.prefixes[kind]}{_MARK}{_digest(*made_of)}" if kind in rules.prefixes else simulated_text(*made_of)
+    return f"{rules.prefixes[kind]}{_digest(*made_of)}" if kind in rules.prefixes else simulated_text(*made_of)
 
 
 def outputs_of(urn: str, id: str, inputs: PropertyMap, place: Place, rules: Rules) -> PropertyMap:
@@ -136,8 +136,18 @@ def simulated_text(*of: str) -> str:
     return f"simulated-{_digest(*of)}"
 
 
+def simulated_config(config: PropertyMap) -> PropertyMap:
+    """A provider's configuration in which what is unknown is simulated."""
+
+    def known(key: str, value: Value) -> Value:
+        text = simulated_text("config", key)
+        return Secret(text) if has_secrets(value) else text
+
+    return {key: known(key, value) if has_unknowns(value) else value for key, value in config.items()}
+
+
 def is_simulated(value: Value) -> bool:
-    """Whether a value holds such a text, or an id that a recorder made."""
+    """Whether a value holds a simulated text or id."""
     return _SIMULATED.search(json.dumps(mask(without_secrets(value)))) is not None
 
 
@@ -251,13 +261,13 @@ def _name_of(subject: str, id: str, plain: PropertyMap) -> str:
     given = plain.get("name")
     if isinstance(given, str):
         return given
-    return f"{plain.get('namePrefix') or subject + '-'}{_digest(id)[:7]}"
+    return f"{plain.get('namePrefix') or subject + '-'}{_digest(id)[-7:]}"
 
 
-_MARK: Final = "00000"
-"""Of simulated ids in a cloud's own form, as in AWS's of 17 hexadecimal digits."""
-_SIMULATED: Final = re.compile(rf"(simulated-|-{_MARK})[0-9a-f]{{12}}")
+_MARK: Final = "5111a7ed"
+"""Hexadecimal digits that read "simulated": an id whose form a cloud prescribes shows it, too."""
+_SIMULATED: Final = re.compile(rf"{_MARK}[0-9a-f]{{9}}")
 
 
 def _digest(*texts: str) -> str:
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
+    return _MARK + hashlib.sha256("\n".join(texts).encode()).hexdigest()[:9]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, NoReturn
@@ -20,6 +21,7 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
+from local.plugins.channels import SIZES
 from local.plugins.engine_log import EngineLog
 from local.plugins.provider import (
     CreateRequest,
@@ -38,11 +40,14 @@ from local.plugins.provider import (
     UpdateRequest,
 )
 from local.plugins.recorder import PartlyRecorded, Recorder
+from local.plugins.recorder_values import simulated_config
 from local.plugins.secret_texts import masked, masking
 from local.plugins.urn import type_of
 from local.plugins.values import SIMULATED, PropertyMap, hidden_like
 from local.plugins.wire import from_struct, to_struct
 
+_THREADS: Final = 256
+"""More than a run has steps at once: a Cancel must not wait for one of them."""
 _KINDS: Final = {
     DiffKind.ADD: provider_pb2.PropertyDiff.ADD,
     DiffKind.ADD_REPLACE: provider_pb2.PropertyDiff.ADD_REPLACE,
@@ -61,9 +66,12 @@ _CHANGES: Final = {
 class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
     """One provider instance of a package; Pulumi starts a process for each."""
 
-    def __init__(self, package: str, factory: ProviderFactory, log: EngineLog, *, offline: bool = False) -> None:
-        """`offline`: what is unknown of the configuration is simulated; the engine asks no unconfigured provider."""
+    def __init__(
+        self, package: str, factory: ProviderFactory, log: EngineLog, notice: str = "", *, offline: bool = False
+    ) -> None:
+        """`notice`: what users must know of this provider. `offline`: unknown settings are simulated in previews."""
         self._package = package
+        self._notice = notice
         self._factory = factory
         self._log = log
         self._offline = offline
@@ -95,8 +103,9 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
 
     def CheckConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
         del context
-        news = completed_config(from_struct(request.news)) if self._offline else request.news
-        return provider_pb2.CheckResponse(inputs=to_struct(news) if self._offline else news)
+        # The engine asks a provider with an unknown setting nothing.
+        news = to_struct(simulated_config(from_struct(request.news))) if self._offline else request.news
+        return provider_pb2.CheckResponse(inputs=news)
 
     def DiffConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
         old, new = from_struct(request.old_inputs), from_struct(request.news)
@@ -108,6 +117,8 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
         self._config = from_struct(request.args)
         with self._answering(context):
             self._provider = self._factory(self._config)
+        if self._notice:
+            self._log.say_once(self._notice)
         return provider_pb2.ConfigureResponse(acceptSecrets=True, acceptResources=True, supportsPreview=True)
 
     def Check(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -201,7 +212,9 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
             if isinstance(provider, Recorder):
                 what = "values derived from them are not marked"
                 self._log.warn_once(f"simulated results of functions: {request.tok}; {what}")
-            return provider_pb2.InvokeResponse(**{"return": to_struct(answer)})
+            response = provider_pb2.InvokeResponse()
+            getattr(response, "return").CopyFrom(to_struct(answer))
+            return response
 
     def Cancel(self, request: Any, context: Any) -> Any:  # noqa: N802
         del request, context
@@ -266,7 +279,16 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
             context.abort(grpc.StatusCode.UNKNOWN, masked(message, secrets))
 
 
-class _InitFailed(grpc.Status):  # type: ignore[misc]
+def serve(servicer: ProviderServicer) -> tuple[grpc.Server, int]:
+    """A running server, and its port on 127.0.0.1."""
+    server = grpc.server(ThreadPoolExecutor(_THREADS), options=SIZES)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    return server, port
+
+
+class _InitFailed(grpc.Status):
     """The object exists, but did not become ready: in the details of the status, as Pulumi's engine reads it."""
 
     def __init__(self, id: str, properties: Struct, reason: str) -> None:

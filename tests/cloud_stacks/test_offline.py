@@ -8,12 +8,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
+from local.engine.stack.project import stacks_in
+from local.plugins.interpreter import Interpreter
 
 from cloud_stacks.cli import main
 from cloud_stacks.offline import Checkout, placeholders
 from cloud_stacks.plans import Choice, preview
-from local.plugins.interpreter import Interpreter
-from local.engine.stack.project import stacks_in
 
 ROOT = Path(__file__).parents[2]
 STACKS = stacks_in(ROOT / "stacks")

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from local.engine.events import PolicyEvent
+from local.engine.policies import host
 
 from cloud_stacks.comparison import report
 from cloud_stacks.outcome import NotEvents, Outcome, Place, of_engine, of_text
-from local.engine.events import PolicyEvent
-from local.engine.policies import host
 from cloud_stacks.policies.host import Level
 
 SAMPLES = Path(__file__).parents[1] / "local" / "engine" / "samples" / "recordings"

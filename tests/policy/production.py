@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from local.engine.policies.packs import analyzed, analyzed_for_stack
+
 from cloud_stacks.checkouts import working_folder
 from cloud_stacks.offline import plan
 from cloud_stacks.policies.host import AnalyzedResource, Finding, PolicyHost
-from local.engine.policies.packs import analyzed, analyzed_for_stack
 from local.plugins.values import PropertyMap
 
 ROOT = Path(__file__).parents[2]

@@ -63,9 +63,9 @@ class AwsProvider:
         if kind is None:
             known = ", ".join(sorted(KINDS))
             return CheckResult(
-                news, (CheckFailure("", f"the embedded engine's provider does not have it; it has: {known}"),)
+                news, (CheckFailure("", f"this provider of simulators does not have it; it has: {known}"),)
             )
-        unknown = f"is not supported by the embedded engine (supported: {', '.join(sorted(kind.inputs))})"
+        unknown = f"is not supported against a simulator (supported: {', '.join(sorted(kind.inputs))})"
         failures = [CheckFailure(key, unknown) for key in news if key not in kind.inputs]
         failures += [CheckFailure(key, "is missing") for key in sorted(kind.required - news.keys())]
         inputs = {**{k: v for k, v in kind.defaults.items() if k not in news}, **news}
@@ -158,7 +158,7 @@ def _kind(urn: str) -> Kind:
     try:
         return KINDS[type_of(urn)]
     except KeyError:
-        raise ProviderError(f"the embedded engine does not support {type_of(urn)}") from None
+        raise ProviderError(f"{type_of(urn)} is not supported against a simulator") from None
 
 
 def _token(urn: str, inputs: PropertyMap) -> str:

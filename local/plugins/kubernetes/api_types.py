@@ -77,7 +77,7 @@ _NOT_OF_THE_API = {
 
 
 class UnsupportedTypeError(Exception):
-    """The type token is not a Kubernetes API type that the embedded engine supports; the message names it."""
+    """The type token is not a Kubernetes API type that this provider supports; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ def parse_type(token: str) -> ApiType:
         raise UnsupportedTypeError(f"{token} is not a Kubernetes type (kubernetes:GROUP/VERSION:Kind)")
     for prefix, what in _NOT_OF_THE_API.items():
         if group == prefix:
-            raise UnsupportedTypeError(f"{token}: the embedded engine does not support {what}; use Pulumi's CLI")
+            raise UnsupportedTypeError(f"{token}: this provider does not support {what}; use Pulumi's own")
     if not slash:
         raise UnsupportedTypeError(f"{token} is not a Kubernetes type (kubernetes:GROUP/VERSION:Kind)")
     if kind.endswith("Patch") and group.removeprefix("core") in _BUILT_IN_GROUPS:
-        raise UnsupportedTypeError(f"{token}: the embedded engine does not support patches; use Pulumi's CLI")
+        raise UnsupportedTypeError(f"{token}: this provider does not support patches; use Pulumi's own")
     if kind.endswith("List") and kind != "List" and group.removeprefix("core") in _BUILT_IN_GROUPS:
         raise UnsupportedTypeError(f"{token}: a list is not a resource; declare each object by itself")
     return ApiType("" if group == "core" else group, version, kind)

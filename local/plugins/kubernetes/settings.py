@@ -1,4 +1,4 @@
-"""The Kubernetes provider's options that the embedded engine supports; others are rejected by name."""
+"""The Kubernetes provider's options that this provider supports; others are rejected by name."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def parse_settings(config: PropertyMap) -> Settings:
     known = {"kubeconfig", "context", "namespace", "clusterIdentifier", "enableServerSideApply", *_FLAGS, *_IGNORED}
     for key in plain:
         if key not in known and not key.startswith("__"):
-            raise ProviderError(f"the Kubernetes provider's option {key} is not supported by the embedded engine")
+            raise ProviderError(f"the Kubernetes provider's option {key} is not supported here")
     if not _flag(plain, "enableServerSideApply", default=True):
-        raise ProviderError("enableServerSideApply: the embedded engine only has server-side apply")
+        raise ProviderError("enableServerSideApply: this provider only has server-side apply")
     return Settings(
         kubeconfig=_kubeconfig(plain.get("kubeconfig")),
         context=_text(plain, "context"),
@@ -93,7 +93,7 @@ def _kubeconfig(value: Any) -> str | None:
     if isinstance(value, dict):
         return json.dumps(value)
     if not isinstance(value, str) or not value.strip():
-        # The CLI would take the user's current context: an embedded run must never hit a cluster by accident.
+        # The CLI would take the user's current context: a run must never hit a cluster by accident.
         raise ProviderError("the Kubernetes provider needs `kubeconfig`; the current context is not used")
     if "\n" in value or value.lstrip().startswith("{"):
         return value

@@ -12,15 +12,15 @@ import pulumi_aws as aws
 import pytest
 from botocore.exceptions import ConnectionClosedError, HTTPClientError
 from botocore.httpsession import URLLib3Session
+from tests.local.engine.killable_stack import Killed
 
 from local.aws.provider.api import Api, AwsError
 from local.aws.provider.provider import AwsProvider
 from local.plugins.provider import CreateRequest, PartialFailure, ProviderError
 from tests.local.aws.provider.aws_program import ALL, RIGHTS, program
-from tests.local.engine.killable_stack import Killed
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.cli
 
 
 def counted(left: dict[str, list[str]]) -> dict[str, int]:
@@ -64,7 +64,7 @@ def test_after_a_death_at_any_call_the_next_run_finishes_and_repeats_nothing(
 
     deleted = finished(led.destroy)
     assert deleted.ok and len(died) > 10 and not cloud.left(), deleted.errors
-    assert not led.open().store.snapshot.resources
+    assert not led.all()
 
 
 def test_an_incomplete_object_stays_in_the_state_and_the_next_up_completes_it(
@@ -211,7 +211,7 @@ def test_an_object_whose_create_answer_was_lost_is_found_by_the_next_up(
         lost.setattr(URLLib3Session, "send", deaf)
         failed = led.up(run)
 
-    assert "the answer was lost" in failed.errors[0] and led.open().store.snapshot.pending
+    assert "the answer was lost" in failed.errors[0] and led.pending()
     assert led.up(run).ok and cloud.left()["vpcs"] == [led.resources()["net"].id]
 
 

@@ -15,7 +15,7 @@ from local.aws.provider.kinds import KINDS
 from local.plugins.provider import DiffRequest, ProviderError
 from tests.local.aws.provider.aws_program import TRUST, USER_DATA, network
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.cli
 
 
 def template(**inputs: Any) -> Any:

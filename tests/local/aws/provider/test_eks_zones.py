@@ -13,7 +13,7 @@ from components.cluster import Cluster
 from local.aws.provider.api import Api
 from local.aws.provider.recorded import recorder
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.cli
 
 AB, ABC = ["eu-central-1a", "eu-central-1b"], ["eu-central-1a", "eu-central-1b", "eu-central-1c"]
 
@@ -21,7 +21,7 @@ AB, ABC = ["eu-central-1a", "eu-central-1b"], ["eu-central-1a", "eu-central-1b",
 @pytest.fixture
 def recorded(stack: Any) -> Any:
     """A stack whose clouds are all recorded."""
-    stack.factories |= {"aws": lambda r: recorder(r.inputs)}
+    stack.factories |= {"aws": recorder}
     stack.configure({"aws:region": "eu-central-1"})
     return stack
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cloud_controller.clouds.alicloud.permissions import statements
-from components.clouds.alicloud.ram import allow
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from components.clouds.alicloud.ram import allow
 from local.plugins.values import UNKNOWN
 from tests.policy_objects import EXEMPT, of, resource
 
