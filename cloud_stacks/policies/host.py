@@ -120,8 +120,8 @@ class PolicyHost:
         """Start the pack's server, configure it, and return when it answers.
 
         `config` holds plain texts by "namespace:key". `policy_config` is the content of --policy-pack-config. `report`
-        gets the pack's output, line by line. `python`: for a pack that names none. Raises PolicyError: no pack there, interpreter missing, crash at start
-        (with its last lines), bad configuration.
+        gets the pack's output, line by line. `python`: for a pack that names none.
+        Raises PolicyError: no pack there, interpreter missing, crash at start (with its last lines), bad configuration.
         """
         pack_dir = pack_dir.resolve()
         pack = _read_pack(pack_dir)

@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -70,10 +70,15 @@ class Rehearsal:
         call = [str(self.tools.pulumi), "preview", *where, *options]
         return subprocess.run(call, env=environment, capture_output=capture, text=True, check=False)
 
-    def load(self, checkout: Checkout, deployment: Mapping[str, Any]) -> None:
-        """Make a deployment, as `stack export` has it, the stack's state after a preview. Raises RehearsalError."""
+    def load(self, checkout: Checkout, resources: Sequence[Any]) -> None:
+        """Put resources, as `stack export` has them, into the state that a preview has made. Raises RehearsalError."""
         file = self.folder / "deployment.json"
-        file.write_text(json.dumps(deployment))
+        deployment = {
+            "manifest": {"time": "2020-01-01T00:00:00Z", "magic": "", "version": ""},
+            "secrets_providers": {"type": "passphrase", "state": {"salt": _crypter().salt}},
+            "resources": resources,
+        }
+        file.write_text(json.dumps({"version": 3, "deployment": deployment}))
         self._run(self.environment(checkout), "stack", "import", "--stack", self.stack, "--file", str(file))
 
     def _run(self, environment: Mapping[str, str], *command: str) -> None:
