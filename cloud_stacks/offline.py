@@ -49,8 +49,8 @@ def preview(stack: Rehearsal, checkout: Checkout, packs: Sequence[Pack]) -> Outc
     return replace(found, stack=stack.stack)
 
 
-def record(stack: Rehearsal, checkout: Checkout) -> list[Any]:
-    """Record what the commit would leave, after a preview without errors, and return it: resources of a state.
+def left(stack: Rehearsal, checkout: Checkout) -> list[Any]:
+    """What the commit would leave, after a preview without errors: the resources of a state.
 
     Raises ProjectError, RehearsalError, OSError.
     """
@@ -60,9 +60,7 @@ def record(stack: Rehearsal, checkout: Checkout) -> list[Any]:
     if not _plan(stack).exists():
         raise RehearsalError(f"pulumi preview of {stack.stack} wrote no plan")
     events = map(json.loads, _events(stack).read_text().splitlines())
-    left = recorded.resources(json.loads(_digest(stack).read_text()), events, json.loads(_plan(stack).read_text()))
-    stack.load(checkout, left)
-    return left
+    return recorded.resources(json.loads(_digest(stack).read_text()), events, json.loads(_plan(stack).read_text()))
 
 
 def _digest(stack: Rehearsal) -> Path:

@@ -52,7 +52,7 @@ def compare(tools: Toolchain, base: Checkout, head: Checkout, choice: Choice) ->
                 return report(_outcome(folder, head, choice), stack=stack)
             before = _outcome(folder, base, choice)
             if not _is_broken(before):
-                offline.record(folder, base)
+                folder.load(base, offline.left(folder, base))
             after = _outcome(folder, head, choice)
         if _is_broken(before):
             alone = Problem("warning", "the base cannot be planned, so every resource counts as new")
