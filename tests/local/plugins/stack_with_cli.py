@@ -179,7 +179,8 @@ class _Attached(ProviderServicer):
 
 @contextmanager
 def _language_host(program: Callable[[], object]) -> Iterator[int]:
-    server = grpc.server(ThreadPoolExecutor(4), options=SIZES)
+    threads = ThreadPoolExecutor(4)
+    server = grpc.server(threads, options=SIZES)
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(LanguageServer(program), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
@@ -187,6 +188,7 @@ def _language_host(program: Callable[[], object]) -> Iterator[int]:
         yield port
     finally:
         server.stop(None)
+        threads.shutdown()  # a program whose run failed ends after the CLI
 
 
 @contextmanager
