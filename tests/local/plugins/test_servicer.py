@@ -400,6 +400,15 @@ def test_what_was_only_recorded_is_replaced_and_no_object_is_deleted_for_it(plug
     assert plugin.provider.asked == []
 
 
+def test_an_object_that_was_found_again_is_not_deleted_as_its_own_predecessor(plugin: Plugin) -> None:
+    """A replacement on request (`--replace`): the CLI creates, then deletes, without asking for a difference."""
+    made = plugin.create({"size": 1})
+
+    plugin.delete({"size": 1})
+
+    assert made.id == "d-1" and not any(isinstance(asked, DeleteRequest) for asked in plugin.provider.asked)
+
+
 def test_types_that_cannot_be_managed_here_are_recorded(plugin: Plugin) -> None:
     made = plugin.create({"size": 1}, RECORDED)
 
