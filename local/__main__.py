@@ -10,6 +10,7 @@ stop     stop the site's processes and keep all data; `up` starts it again
 kubeconfig  write the kubeconfig of the stack's cluster and print the line that makes kubectl use it
 kubectl     run kubectl on the stack's cluster: `kubectl --stack local -- get pods`
 logs        print the log of a pod: `logs --pod NAMESPACE/NAME`; with --follow, new lines as they are written
+pulumi      run Pulumi's CLI on the stack: `pulumi --stack local -- stack output`
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from local.stack_run import FAILED, OK, PULUMI_COMMANDS, Run, UsageError, previe
 
 USAGE, INTERRUPTED = 2, 130
 
+FORWARDING = ("kubectl", "pulumi")
+"""The commands that run another program, with the arguments after `--`."""
 PROJECT = Path(__file__).resolve().parents[1]
 STATE_VARIABLE = "CLOUD_CONTROLLER_STATE"
 
@@ -51,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if options.command in PULUMI_COMMANDS and is_recorded(stack_file):
             if options.command == "preview":
-                return preview_recorded(PROJECT, options.stack, pulumi_options)
+                return preview_recorded(PROJECT, options.stack, stack_file, pulumi_options)
             raise UsageError(
                 f"stack {options.stack!r} is for a cloud that no site here stands in for: `make preview` plans it "
                 "as if nothing existed; `pulumi` runs it in the cloud"
@@ -112,14 +115,14 @@ def _parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
     split = given.index("--") if "--" in given else len(given)
     options, more = parser.parse_known_args(given[:split])
     options.words = tuple(given[split + 1 :])
-    if options.words and options.command != "kubectl":
-        parser.error("arguments after `--` are only for `kubectl`")
+    if options.words and options.command not in FORWARDING:
+        parser.error("arguments after `--` are only for `kubectl` and `pulumi`")
     if (options.pod or options.follow) and options.command != "logs":
         parser.error("--pod and --follow are only for `logs`")
     if options.delete_unmanaged and options.command != "down":
         parser.error("--delete-unmanaged is only for `down`")
-    if more and options.command == "kubectl":
-        parser.error(f"kubectl's own arguments follow `--`: kubectl -- {' '.join(more)}")
+    if more and options.command in FORWARDING:
+        parser.error(f"{options.command}'s own arguments follow `--`: {options.command} -- {' '.join(more)}")
     if more and options.command not in PULUMI_COMMANDS:
         parser.refuse(more)
     return options, more

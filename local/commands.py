@@ -10,9 +10,10 @@ from typing import Final
 from local import cluster_access, cluster_status
 from local.control_plane.binaries import ensure as ensure_binaries
 from local.pulumi.backend import is_in_use, masked_outputs
+from local.pulumi.cli import on_stack
 from local.stack_copy import copy_of
 from local.stack_file import check_stack_file, read_stack_file
-from local.stack_run import OK, Run, policies, prepare, report, require_free, require_pulumi, run_pulumi
+from local.stack_run import OK, Run, policies, prepare, report, require_pulumi, run_pulumi
 
 READING: Final = ("status", "kubeconfig", "kubectl", "logs")
 """The commands that change nothing."""
@@ -23,7 +24,7 @@ _PARTIAL: Final = frozenset({"--target", "-t", "--exclude-protected", "--preview
 def _up(run: Run) -> int:
     check_stack_file(run.stack_file)  # before minutes of building: a mistyped name builds nothing
     cli = require_pulumi(run, "up")
-    require_free(run)  # so a second `up` fails at once and does not wait for the first one's resources
+    cli.require_free()  # so a second `up` fails at once and does not wait for the first one's resources
     ensure_binaries(report)
     prepare(run)
     code = run_pulumi(run, cli, "up", *policies(run.project, run.stack))
@@ -48,7 +49,7 @@ def _preview(run: Run) -> int:
 def _refresh(run: Run) -> int:
     check_stack_file(run.stack_file)
     cli = require_pulumi(run, "refresh")
-    require_free(run)
+    cli.require_free()
     prepare(run)
     return run_pulumi(run, cli, "refresh")
 
@@ -61,7 +62,7 @@ def _down(run: Run) -> int:
         return OK
     if is_in_use(run.stack_dir):
         cli = require_pulumi(run, "destroy")
-        require_free(run)
+        cli.require_free()
         # The cluster's daemon must delete what it created: its finalizers block the destroy until then.
         prepare(run, boot=True)
         if not _others(run) and not _PARTIAL & {option.partition("=")[0] for option in run.pulumi_options}:
@@ -111,6 +112,12 @@ def _access(run: Run) -> int:
     return cluster_access.run(run.access, run.site.folder, run.stack_dir, cluster_id)
 
 
+def _pulumi(run: Run) -> int:
+    read_stack_file(run.stack_file)  # a mistyped name makes no stack
+    assert run.access is not None
+    return on_stack(run.project, run.stack, run.stack_dir).command([*run.access.words], run.stack_file)
+
+
 def _stop(run: Run) -> int:
     was_there = run.site.folder.site_file.exists()
     run.site.down(keep_data=True, tell=report)  # even without a site: a killed start may have left processes
@@ -131,4 +138,5 @@ COMMANDS: Final[Mapping[str, Callable[[Run], int]]] = {
     "kubeconfig": _access,
     "kubectl": _access,
     "logs": _access,
+    "pulumi": _pulumi,
 }

@@ -54,7 +54,8 @@ def check_stack_file(source: Path) -> None:
         if not key.startswith(f"{NAMESPACE}:"):
             continue
         if known[key].get("required") == ["secure"] and not (isinstance(value, dict) and "secure" in value):
-            command = f"pulumi config set --secret {key} --stack {_stack_of(source)}"
+            name = key.removeprefix(f"{NAMESPACE}:")
+            command = f'make pulumi STACK={_stack_of(source)} ARGS="config set --secret {name}"'
             raise StackFileError(f"{_place(source, key)}: {key} is in plain text; encrypt it with `{command}`")
 
 
@@ -64,6 +65,8 @@ def _read(source: Path) -> dict[str, Any]:
         raise StackFileError(f"stack {_stack_of(source)!r} does not exist: no file {source}; known stacks: {known}")
     try:
         stack = read_map(source)
+        if not isinstance(stack.get("config"), dict):
+            raise StackFileError(f"{source} has no map `config`")
         return {**stack, "config": config_of(stack, source, NAMESPACE)}
     except ProjectError as error:
         raise StackFileError(str(error)) from None

@@ -12,8 +12,8 @@ from typing import Final
 
 from local import cluster_access
 from local.api_site import ApiSite
-from local.pulumi import backend, toolchain
-from local.pulumi.cli import PulumiCli, PulumiCliError, on_stack
+from local.pulumi import toolchain
+from local.pulumi.cli import PulumiCli, on_stack
 from local.pulumi.rehearsal import Checkout, Rehearsal
 from local.stack_copy import write_stack_copy
 from local.stack_file import check_stack_file
@@ -73,12 +73,6 @@ def prepare(run: Run, *, boot: bool = False) -> None:
     write_stack_copy(run.stack_file, run.stack_dir, run.site.stack_config())
 
 
-def require_free(run: Run) -> None:
-    """Raise PulumiCliError, naming the holder, if another run holds the stack's lock."""
-    if ways := list(backend.ways_past_locks(run.stack_dir)):
-        raise PulumiCliError("\n".join(ways))
-
-
 def require_pulumi(run: Run, command: str) -> PulumiCli:
     """The CLI, which is built if it is missing. Raises BuildError, or UsageError if it refuses the run's options."""
     cli = on_stack(run.project, run.stack, run.stack_dir)
@@ -95,7 +89,7 @@ def run_pulumi(run: Run, cli: PulumiCli, command: str, *more: str) -> int:
     return cli.run(command, [*run.pulumi_options, *more], environment)
 
 
-def preview_recorded(project: Path, stack: str, options: Sequence[str]) -> int:
+def preview_recorded(project: Path, stack: str, stack_file: Path, options: Sequence[str]) -> int:
     """Preview a stack of a cloud that has no site here, as if nothing existed; the CLI's exit code.
 
     Raises BuildError, ProjectError, RehearsalError.
@@ -104,7 +98,8 @@ def preview_recorded(project: Path, stack: str, options: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="preview-") as folder:
         rehearsal = Rehearsal(tools, stack, Path(folder))
         given = [*options, *policies(project, stack)]
-        return rehearsal.run(Checkout(project), "preview", *given, capture=False).returncode
+        checkout = Checkout(project, stack_file=stack_file)
+        return rehearsal.run(checkout, "preview", *given, capture=False).returncode
 
 
 def policies(project: Path, stack: str) -> list[str]:

@@ -1,21 +1,17 @@
 """Reads what the file backend of Pulumi's CLI holds for a stack, without the CLI: state, locks, pending operations.
 
-A killed run of the CLI leaves a lock, which only `pulumi cancel` removes, and operations with unknown outcome. The CLI
-reports both, but not how to reach its backend and passphrase from a shell.
+A killed run of the CLI leaves a lock, which only `pulumi cancel` removes, and operations with unknown outcome.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-
-from local.pulumi import passphrase
 
 BACKEND_FOLDER: Final = "pulumi"
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
@@ -111,42 +107,28 @@ def locks(stack_dir: Path) -> Iterator[Lock]:
         except (KeyError, TypeError, ValueError, OSError) as error:
             raise StateError(
                 f"{path} is not a readable lock of the Pulumi CLI: {error}; if no run changes stack "
-                f"{stack_dir.name}, remove the lock: {_cancel(stack_dir)}"
+                f'{stack_dir.name}, remove the lock: make pulumi STACK={stack_dir.name} ARGS="cancel --yes"'
             ) from error
 
 
-def ways_past_locks(stack_dir: Path) -> Iterator[str]:
-    """How to resolve each lock of the stack. Raises StateError."""
-    stack = stack_dir.name
-    for lock in locks(stack_dir):
-        run = f"process {lock.pid} on {lock.host}, since {lock.since}"
-        if not lock.alive:
-            yield f"a run of stack {stack} was killed ({run}); remove its lock: {_cancel(stack_dir)}"
-            continue
-        gone = "" if lock.is_here else f"; if that machine or process is gone, remove its lock: {_cancel(stack_dir)}"
-        yield f"another run is changing stack {stack} ({run}): wait for it, or press Ctrl-C where it runs{gone}"
+def held_by(lock: Lock, stack: str) -> str:
+    """What to do about the lock of a run that may be alive."""
+    gone = (
+        "" if lock.is_here else f'; if that machine or process is gone: make pulumi STACK={stack} ARGS="cancel --yes"'
+    )
+    run = f"process {lock.pid} on {lock.host}, since {lock.since}"
+    return f"another run is changing stack {stack} ({run}): wait for it, or press Ctrl-C where it runs{gone}"
 
 
-def ways_out(stack_dir: Path) -> Iterator[str]:
-    """How to resolve the locks and creates that runs have left, one line each.
-
-    Raises StateError.
-    """
-    yield from ways_past_locks(stack_dir)
+def killed_creates(stack_dir: Path) -> str:
+    """What to do about objects whose creation was killed; "" without any. Raises StateError."""
     _, found = deployment(stack_dir) or (None, {})
     pending = found.get("pending_operations") or ()
-    if created := [each["resource"]["urn"].rpartition("::")[2] for each in pending if each["type"] == "creating"]:
-        clear = f'make refresh STACK={stack_dir.name} ARGS="--skip-preview --clear-pending-creates"'
-        yield (
-            f"a run was killed while it created {', '.join(created)}: `up` creates it again, which finds what was "
-            f"made; afterwards, clear the pending create: {clear}"
-        )
-
-
-def _cancel(stack_dir: Path) -> str:
-    """The shell command that removes a stack's locks with the CLI."""
-    environment = [f"PULUMI_BACKEND_URL={(stack_dir / BACKEND_FOLDER).as_uri()}"]
-    if not passphrase.is_given():
-        environment.append(f"{passphrase.FILE_VARIABLE}={stack_dir / passphrase.PASSPHRASE_FILE}")
-    words = ["pulumi", "cancel", "--yes", "--stack", stack_dir.name, "--cwd", str(stack_dir)]
-    return shlex.join([*environment, *words])
+    created = [each["resource"]["urn"].rpartition("::")[2] for each in pending if each["type"] == "creating"]
+    if not created:
+        return ""
+    clear = f'make refresh STACK={stack_dir.name} ARGS="--skip-preview --clear-pending-creates"'
+    return (
+        f"a run was killed while it created {', '.join(created)}: `up` creates it again, which finds what was made; "
+        f"afterwards, clear the pending create: {clear}"
+    )

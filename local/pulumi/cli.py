@@ -53,6 +53,7 @@ class PulumiCli:
         found["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), found.get("PATH", os.defpath)])
         found["PULUMI_HOME"] = str(self._home)
         found["PULUMI_BACKEND_URL"] = (self.stack_dir / backend.BACKEND_FOLDER).as_uri()
+        found["PULUMI_STACK"] = self.stack
         found["PULUMI_SKIP_UPDATE_CHECK"] = "true"
         found["PULUMI_DIY_BACKEND_GZIP"] = "false"  # backend.py reads the state
         if PASSPHRASE_VARIABLE not in inherited:
@@ -75,6 +76,28 @@ class PulumiCli:
             *options,
         ]
 
+    def command(self, words: Sequence[str], source: Path) -> int:
+        """Run any other command on the stack; its exit code. `config` works on `source`, the file that people write.
+
+        Raises BuildError, PulumiCliError, StateError.
+        """
+        self._prepare()
+        if backend.deployment(self.stack_dir) is None:
+            self._create(os.environ)
+        place = ["--cwd", str(self.stack_dir)]
+        if words[:1] == ["config"]:
+            place = ["--cwd", str(self.project), "--config-file", str(source.absolute())]
+        return self._call([*words, *place], os.environ).returncode
+
+    def require_free(self) -> None:
+        """Remove the locks of killed runs of this machine. Raises PulumiCliError for a run that may be alive."""
+        for lock in backend.locks(self.stack_dir):
+            if lock.alive:
+                raise PulumiCliError(backend.held_by(lock, self.stack))
+        if dead := [str(lock.pid) for lock in backend.locks(self.stack_dir)]:
+            self._call(["cancel", "--yes", "--cwd", str(self.stack_dir)], os.environ, capture=True)
+            report(f"removed the lock of a run that was killed (process {', '.join(dead)})")
+
     def check_options(self, command: str, options: Sequence[str]) -> str:
         """What the CLI has against these options of a command; "" if it takes them. Nothing is started."""
         done = self._call([command, *options, "--help"], os.environ, capture=True)
@@ -91,8 +114,8 @@ class PulumiCli:
             self._create(environment)
         asks = sys.stdin.isatty() and sys.stdout.isatty()
         code = self._call(self.operation(command, options, asks=asks), environment).returncode
-        for line in backend.ways_out(self.stack_dir):
-            print(line, file=sys.stderr)
+        if left := backend.killed_creates(self.stack_dir):
+            report(left)
         return code
 
     def _prepare(self) -> None:
@@ -103,18 +126,26 @@ class PulumiCli:
                 "that release (`make down`), or remove the file if nothing of the stack is left"
             )
         (self.stack_dir / backend.BACKEND_FOLDER).mkdir(parents=True, exist_ok=True)
-        versions = installed()
-        kubernetes = versions.pop("kubernetes")
-        write_launchers(self._home, versions)
-        plugin = self._home / "plugins" / f"resource-kubernetes-v{kubernetes}" / "pulumi-resource-kubernetes"
-        provider = toolchain.kubernetes_provider(self.tools, report)
-        plugin.parent.mkdir(parents=True, exist_ok=True)
-        if not plugin.is_symlink() or plugin.readlink() != provider:
-            plugin.unlink(missing_ok=True)
-            plugin.symlink_to(provider)
+        self._write_home()
         name = yaml.safe_load((self.project / "Pulumi.yaml").read_text())["name"]
         manifest = yaml.safe_dump({"name": name, "runtime": "python"})
         write_private(self.stack_dir / "Pulumi.yaml", f"# For `pulumi stack` commands in this folder.\n{manifest}")
+
+    def _write_home(self) -> None:
+        """The providers: Pulumi's own for Kubernetes, if this machine has it; ours for the rest."""
+        versions = installed()
+        plugin = (
+            self._home / "plugins" / f"resource-kubernetes-v{versions['kubernetes']}" / "pulumi-resource-kubernetes"
+        )
+        plugin.unlink(missing_ok=True)
+        provider = toolchain.kubernetes_provider(self.tools, report)
+        if provider is None:
+            report("our own Kubernetes provider stands in for Pulumi's, which `make binaries` builds")
+        else:
+            del versions["kubernetes"]
+            plugin.parent.mkdir(parents=True, exist_ok=True)
+            plugin.symlink_to(provider)
+        write_launchers(self._home, versions)
 
     def _create(self, environment: Mapping[str, str]) -> None:
         # In the stack's own folder: this command may write the stack file.

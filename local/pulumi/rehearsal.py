@@ -39,6 +39,8 @@ class Checkout:
 
     project: Path
     python: str = sys.executable
+    stack_file: Path | None = None
+    """If it is not the project's own."""
 
 
 class RehearsalError(Exception):
@@ -58,7 +60,7 @@ class Rehearsal:
     ) -> subprocess.CompletedProcess[str]:
         """Run preview or up. Raises ProjectError, RehearsalError, OSError."""
         stack_file = self.folder / f"Pulumi.{self.stack}.yaml"
-        _write_stack_file(checkout.project, self.stack, stack_file)
+        _write_stack_file(checkout, self.stack, stack_file)
         environment = self._environment(checkout)
         if not (self.folder / "state").exists():
             self._create(checkout, environment)
@@ -95,16 +97,13 @@ class Rehearsal:
         }
 
 
-def placeholders(project: Path, stack: str) -> dict[str, Any]:
-    """The config that only a site of this machine would add to the stack file. Raises ProjectError."""
-    loaded = load_project(project)
-    path = loaded.stack_file(stack)
-    config = config_of(read_map(path), path, loaded.name)
-    name = config.get(f"{loaded.name}:cloud")
+def placeholders(config: Mapping[str, Any], project: str) -> dict[str, Any]:
+    """The config that only a site of this machine would add to a stack's, which is by full key."""
+    name = config.get(f"{project}:cloud")
     if name not in CLOUDS.names():
         return {}
     cloud = CLOUDS.get(str(name))
-    if not cloud.serves(config.get(f"{loaded.name}:{name}")):
+    if not cloud.serves(config.get(f"{project}:{name}")):
         return {}
     added = {}
     for key, value in cloud.placeholders.items():
@@ -117,13 +116,14 @@ def placeholders(project: Path, stack: str) -> dict[str, Any]:
     return added
 
 
-def _write_stack_file(project: Path, stack: str, target: Path) -> None:
+def _write_stack_file(checkout: Checkout, stack: str, target: Path) -> None:
     """The commit's stack file with placeholders of secrets and endpoints. Raises ProjectError."""
-    loaded = load_project(project)
-    source = read_map(loaded.stack_file(stack))
+    project = load_project(checkout.project)
+    path = checkout.stack_file or project.stack_file(stack)
+    source = read_map(path)
+    config = config_of(source, path, project.name)
     crypter = _crypter()
-    config = {**config_of(source, loaded.stack_file(stack), loaded.name), **placeholders(project, stack)}
-    hidden = {key: _hidden(value, crypter) for key, value in config.items()}
+    hidden = {key: _hidden(value, crypter) for key, value in {**config, **placeholders(config, project.name)}.items()}
     target.write_text(yaml.safe_dump({**source, "encryptionsalt": crypter.salt, "config": hidden}))
 
 

@@ -12,9 +12,8 @@ import base64
 import binascii
 import hashlib
 import os
-import threading
-from concurrent.futures import Future
-from typing import Final, Protocol
+from functools import cache
+from typing import Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -34,18 +33,6 @@ class WrongPassphraseError(SecretsError):
     """The passphrase is not the one that the secrets were encrypted with."""
 
 
-class Crypter(Protocol):
-    """Encrypts the text of a secret, and decrypts it."""
-
-    def encrypt(self, plaintext: str) -> str:
-        """A ciphertext `v1:NONCE:CIPHERTEXT`; the same text gives a different one each time."""
-        ...
-
-    def decrypt(self, ciphertext: str) -> str:
-        """The plaintext. Raises SecretsError if the ciphertext is damaged or of another key."""
-        ...
-
-
 class PassphraseCrypter:
     """A crypter whose key is derived from a passphrase and a salt. Stack file and state keep the `salt`."""
 
@@ -54,15 +41,17 @@ class PassphraseCrypter:
         self.salt = salt
 
     def encrypt(self, plaintext: str) -> str:
+        """A ciphertext `v1:NONCE:CIPHERTEXT`; the same text gives a different one each time."""
         return _encrypt(self._cipher, plaintext)
 
     def decrypt(self, ciphertext: str) -> str:
+        """The plaintext. Raises SecretsError if the ciphertext is damaged or of another key."""
         return _decrypt(self._cipher, ciphertext)
 
 
 def open_crypter(passphrase: str, salt: str) -> PassphraseCrypter:
     """The crypter of an existing `encryptionsalt`. Raises WrongPassphraseError, or SecretsError for a damaged salt."""
-    key = _deriving(passphrase, _salt_bytes(salt)).result()
+    key = _key(passphrase, _salt_bytes(salt))
     try:
         proof = _decrypt(AESGCM(key), salt.split(":", 2)[2])
     except SecretsError as error:
@@ -75,35 +64,13 @@ def open_crypter(passphrase: str, salt: str) -> PassphraseCrypter:
 def new_crypter(passphrase: str) -> PassphraseCrypter:
     """A crypter with a new random salt, for a stack that has none yet."""
     salt = os.urandom(SALT_BYTES)
-    key = _deriving(passphrase, salt).result()
+    key = _key(passphrase, salt)
     return PassphraseCrypter(key, f"v1:{_to_base64(salt)}:{_encrypt(AESGCM(key), PROOF)}")
 
 
-def derive_ahead(passphrase: str, salt: str) -> None:
-    """Start deriving the key of an `encryptionsalt` in another thread, for `open_crypter`. Raises SecretsError."""
-    _deriving(passphrase, _salt_bytes(salt))
-
-
-# A million rounds take half a second, so each key is derived once per process.
-_keys: Final[dict[tuple[str, bytes], Future[bytes]]] = {}
-_keys_lock: Final = threading.Lock()
-
-
-def _deriving(passphrase: str, salt: bytes) -> Future[bytes]:
-    with _keys_lock:
-        key = _keys.get((passphrase, salt))
-        if key is None:
-            key = _keys[passphrase, salt] = Future()
-            # The rounds do without the interpreter's lock.
-            threading.Thread(target=_derive, args=(passphrase, salt, key), name="key", daemon=True).start()
-    return key
-
-
-def _derive(passphrase: str, salt: bytes, key: Future[bytes]) -> None:
-    try:
-        key.set_result(hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, ITERATIONS, dklen=32))
-    except Exception as error:  # noqa: BLE001 - raised again where the key is awaited
-        key.set_exception(error)
+@cache  # a million rounds take half a second
+def _key(passphrase: str, salt: bytes) -> bytes:
+    return hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, ITERATIONS, dklen=32)
 
 
 def _salt_bytes(salt: str) -> bytes:

@@ -75,16 +75,27 @@ def build(report: Report) -> Path:
     return pulumi
 
 
-def kubernetes_provider(tools: Toolchain, report: Report) -> Path:
+def kubernetes_provider(tools: Toolchain, report: Report) -> Path | None:
     """The program of Pulumi's Kubernetes provider, in the version that the Python package asks for.
 
-    The user's own, or the one in the cache; else the CLI on PATH downloads it; else it is built. Raises BuildError.
+    The user's own, or the one in the cache, or what the CLI on PATH downloads; None: building it takes too long for a
+    first run.
     """
-    wanted = version("pulumi-kubernetes")
-    name = f"resource-kubernetes-v{wanted}"
+    tool = _kubernetes()
     home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
-    theirs = home / "plugins" / name / "pulumi-resource-kubernetes"
-    tool = GoTool(
+    theirs = home / "plugins" / f"resource-kubernetes-v{tool.stamped}" / tool.program
+    if not theirs.exists() and tool.is_built():
+        return tool.binary(report)
+    return theirs if theirs.exists() or (_downloads(tools, tool.stamped, report) and theirs.exists()) else None
+
+
+def build_kubernetes_provider(report: Report) -> Path:
+    """The same in the user's cache, built if it is missing. Raises BuildError."""
+    return _kubernetes().binary(report)
+
+
+def _kubernetes() -> GoTool:
+    return GoTool(
         folder="pulumi-kubernetes",
         module=_KUBERNETES,
         package=".",
@@ -92,13 +103,8 @@ def kubernetes_provider(tools: Toolchain, report: Report) -> Path:
         program="pulumi-resource-kubernetes",
         version_variable=f"{_KUBERNETES}/pkg/version.Version",
         # The CLI compares it with what the package asks for; no later commit is a Go module.
-        stamped=wanted,
+        stamped=version("pulumi-kubernetes"),
     )
-    if theirs.exists():
-        return theirs
-    if not tool.is_built() and _downloads(tools, wanted, report) and theirs.exists():
-        return theirs
-    return tool.binary(report)
 
 
 def _downloads(tools: Toolchain, wanted: str, report: Report) -> bool:
@@ -108,7 +114,7 @@ def _downloads(tools: Toolchain, wanted: str, report: Report) -> bool:
     command = [str(tools.pulumi), "plugin", "install", "resource", "kubernetes", wanted]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        report(f"the Kubernetes provider cannot be downloaded, so it is built: {done.stderr.strip()}")
+        report(f"Pulumi's Kubernetes provider cannot be downloaded: {done.stderr.strip()}")
     return done.returncode == 0
 
 
@@ -152,15 +158,15 @@ def _install(source: Path, target: Path) -> None:
 
 
 def main() -> int:
-    """Find or build the CLI and its Kubernetes provider, and print their paths; the exit code is 1 if that fails."""
+    """Find or build the CLI; with `--kubernetes`, its Kubernetes provider too. The exit code is 1 if that fails."""
 
     def report(line: str) -> None:
         print(f"pulumi: {line}", file=sys.stderr, flush=True)
 
     try:
-        found = find(report)
-        print(found.pulumi)
-        print(kubernetes_provider(found, report))
+        tools = find(report)
+        if "--kubernetes" in sys.argv[1:] and kubernetes_provider(tools, report) is None:
+            build_kubernetes_provider(report)
     except BuildError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -9,13 +9,13 @@ import pytest
 from google.protobuf import struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
-
 from local.engine.stack.resource import ResourceState, Timeouts, decode, encode, from_json, to_json, with_secret_outputs
 from local.engine.stack.secrets import PassphraseCrypter
+from tests.local.engine.random_values import properties, values
+
 from local.plugins.json_values import mask
 from local.plugins.values import UNKNOWN, ResourceReference, Secret
 from local.plugins.wire import SIGNATURE, WireError, from_struct, to_struct
-from tests.local.engine.random_values import properties, values
 
 CRYPTER = PassphraseCrypter(b"k" * 32, "v1:salt")
 

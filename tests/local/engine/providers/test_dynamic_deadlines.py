@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from local.engine.providers.dynamic import DynamicProvider
+
 from local.plugins.dynamic import DynamicServer
 from local.plugins.provider import CreateRequest, UpdateRequest
 

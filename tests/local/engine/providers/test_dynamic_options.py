@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from local.engine.providers.dynamic import DynamicProvider
 from pulumi import Alias, CustomTimeouts, ResourceOptions
 
-from local.engine.providers.dynamic import DynamicProvider
 from local.plugins.dynamic import PACKAGE, DynamicServer
 
 pytestmark = pytest.mark.engine

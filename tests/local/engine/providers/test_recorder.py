@@ -10,14 +10,14 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
 import pytest
-
-from cloud_controller.clouds.aws.config import parse
-from local.aws.provider.recorded import recorder
 from local.engine.cli import main
 from local.engine.display.words import note_of
 from local.engine.events import StepDone
 from local.engine.providers.dynamic import DynamicProvider
 from local.engine.providers.registry import OTHERS
+
+from cloud_controller.clouds.aws.config import parse
+from local.aws.provider.recorded import recorder
 from local.plugins.dynamic import PACKAGE, DynamicServer
 from local.plugins.kubernetes.provider import KubernetesProvider
 from local.plugins.recorder import Recorder

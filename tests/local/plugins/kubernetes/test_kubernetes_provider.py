@@ -17,6 +17,7 @@ from uuid import uuid4
 import pytest
 from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Struct
+from tests.local.engine.recordings import RECORDINGS
 
 from cloud_controller.kube import (
     CONFIG_MAPS,
@@ -50,7 +51,6 @@ from local.plugins.provider import (
 )
 from local.plugins.values import UNKNOWN, PropertyMap, Secret
 from local.plugins.wire import from_struct
-from tests.local.engine.recordings import RECORDINGS
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.control_plane

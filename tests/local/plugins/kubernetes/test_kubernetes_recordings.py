@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.local.engine.recordings import SAMPLES, values_of
 
 from local.plugins.kubernetes import KubernetesProvider
 from local.plugins.kubernetes.api_types import type_of_urn
@@ -19,7 +20,6 @@ from local.plugins.kubernetes.live import FIELD_MANAGER, INPUTS, outputs_of
 from local.plugins.kubernetes.normal_form import with_dashes
 from local.plugins.provider import DiffKind, DiffRequest
 from local.plugins.values import UNKNOWN, PropertyMap, without_secrets
-from tests.local.engine.recordings import SAMPLES, values_of
 
 
 def recorded(verb: str) -> Iterator[Any]:
