@@ -268,7 +268,7 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
             properties = self._outputs(failure.outputs, inputs[-1])
             context.abort_with_status(_InitFailed(failure.id, properties, str(failure)))
         except OutcomeUnknown as error:
-            # The engine takes this code, and not the next one, as an unknown outcome, and keeps the operation pending.
+            # The protocol's code for an unknown outcome. After it, as after the next one, the CLI forgets a create.
             context.abort(grpc.StatusCode.UNKNOWN, str(error))
         except ProviderError as error:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))

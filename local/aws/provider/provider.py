@@ -16,7 +16,6 @@ from local.aws.provider.kind import Change, Creation, Kind, NotReady, completing
 from local.aws.provider.kinds import KINDS, RECORDED
 from local.aws.provider.recorded import recorder
 from local.plugins import paths
-from local.plugins.json_values import mask
 from local.plugins.provider import (
     CheckFailure,
     CheckResult,
@@ -35,6 +34,7 @@ from local.plugins.recorder_values import completed
 from local.plugins.secret_texts import hidden
 from local.plugins.urn import name_of, type_of
 from local.plugins.values import UNKNOWN, PropertyMap, without_secrets
+from local.plugins.wire import mask
 
 
 class AwsProvider:

@@ -247,7 +247,7 @@ def test_an_object_that_is_not_ready_is_in_the_details_of_the_error(plugin: Plug
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
-        # The engine keeps an operation pending after UNKNOWN, INTERNAL and DATA_LOSS only (resourceStateAndError).
+        # What the engine takes as a known outcome: all codes but UNKNOWN, INTERNAL, DATA_LOSS (resourceStateAndError).
         (ProviderError("no"), grpc.StatusCode.FAILED_PRECONDITION, "no"),
         (OutcomeUnknown("lost"), grpc.StatusCode.UNKNOWN, "lost"),
         (KeyError("x"), grpc.StatusCode.UNKNOWN, "a bug in the plugin of package cloud: KeyError: 'x'"),
