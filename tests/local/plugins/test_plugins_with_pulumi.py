@@ -15,6 +15,7 @@ import pytest
 
 from local.plugins.packages import installed, write_launchers, write_offline_launchers
 from local.pulumi.toolchain import LAUNCHERS, PYTHON
+from local.plugins.wire import SIGNATURE
 from tests.local.plugins.stack_with_cli import environment, find_pulumi
 from tests.waiting import eventually
 
@@ -150,8 +151,13 @@ def test_offline_a_preview_shows_what_is_refused_and_what_is_replaced(offline: P
 
 
 def test_a_recorded_package_says_so_and_does_not_drift(recorded: Project) -> None:
-    outcomes = [recorded.run(command) for command in ("preview", "up", "refresh", "preview", "destroy")]
+    outcomes = [recorded.run(command) for command in ("preview", "up", "refresh", "preview")]
+    state = (recorded.folder / "state" / ".pulumi" / "stacks" / "test" / "dev.json").read_text()
+    outcomes.append(recorded.run("destroy"))
 
+    [key] = [r for r in json.loads(state)["checkpoint"]["latest"]["resources"] if r["urn"].endswith("::key")]
+    assert key["outputs"]["publicKeyPem"].startswith("simulated-")
+    assert SIGNATURE in key["outputs"]["privateKeyPem"], "the SDK declares it secret"
     assert [code for code, _ in outcomes] == [0] * 5, outcomes
     assert "simulated resources, with nothing real behind them: package tls" in outcomes[0][1]
     assert all("2 unchanged" in output for _, output in outcomes[2:4]) and "2 deleted" in outcomes[4][1]
