@@ -75,7 +75,7 @@ def _read(source: Path) -> dict[str, Any]:
     config = stack.get("config")
     if not isinstance(config, dict):
         raise StackFileError(f"{source} has no map `config`")
-    return {**stack, "config": {qualify(str(key), NAMESPACE): value for key, value in config.items()}}
+    return {**stack, "config": {qualify(str(key), NAMESPACE): _plain(value) for key, value in config.items()}}
 
 
 def _served(source: Path, config: Mapping[str, Any]) -> tuple[LocalCloud, Mapping[str, Any]]:
@@ -98,6 +98,14 @@ def _served(source: Path, config: Mapping[str, Any]) -> tuple[LocalCloud, Mappin
 def _section(config: Mapping[str, Any]) -> Mapping[str, Any]:
     section = config.get(f"{NAMESPACE}:{config.get(_CLOUD)}")
     return section if isinstance(section, dict) else {}
+
+
+def _plain(value: Any) -> Any:
+    """A map that `pulumi config set KEY '{...}'` wrote as text."""
+    try:
+        return json.loads(value) if isinstance(value, str) and value.startswith("{") else value
+    except ValueError:
+        return value  # the program's error says what is allowed
 
 
 def _known_clouds() -> list[str]:
