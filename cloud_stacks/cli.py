@@ -22,7 +22,7 @@ from cloud_stacks.report import html, junit, markdown, sarif, text
 from cloud_stacks.report.page import page
 from cloud_stacks.report.words import safe, safe_json
 from local import termination
-from local.control_plane.build import BuildError
+from local.errors import BuildError
 from local.pulumi.project import ProjectError
 from local.pulumi.rehearsal import RehearsalError
 from local.pulumi.toolchain import find

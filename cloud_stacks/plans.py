@@ -144,5 +144,5 @@ def packs_of(checkout: Checkout, stack: str, choice: Choice) -> list[Pack]:
 
 def _plain(outcome: Outcome) -> Outcome:
     """The outcome without the warnings about simulation."""
-    simulated = ("simulated resources", "simulated results", "using pulumi-resource-pulumi-python from $PATH")
+    simulated = ("simulated resources", "simulated results", "using pulumi-")
     return replace(outcome, problems=tuple(p for p in outcome.problems if not p.message.startswith(simulated)))

@@ -8,11 +8,10 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-Report = Callable[[str], None]
+from local.errors import BuildError, Report
 
 PACKAGES = {
     "etcd": "go.etcd.io/etcd/server/v3",
@@ -25,10 +24,6 @@ LDFLAGS = "-s -w"
 VERSION_VARIABLE = "k8s.io/component-base/version"
 HEARTBEAT_SECONDS = 15.0
 KEPT_LINES = 20
-
-
-class BuildError(Exception):
-    """The control plane's binaries are not available; the message says why and what to do."""
 
 
 def build(

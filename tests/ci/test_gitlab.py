@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from local.pulumi.toolchain import PULUMI
+from local.pulumi.builds import PULUMI
 from tests.ci.commands import missing_commands
 
 ROOT = Path(__file__).resolve().parents[2]

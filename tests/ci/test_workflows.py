@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from local.pulumi.toolchain import PULUMI
+from local.pulumi.builds import PULUMI
 from tests.ci.actions import ACTIONS
 from tests.ci.commands import missing_commands
 from tests.ci.workflow_rules import problems

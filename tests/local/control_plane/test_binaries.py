@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from local.control_plane import binaries, build, toolchain
-from local.control_plane.build import BuildError
 from local.control_plane.components import API_SERVER, BINARIES, ETCD
+from local.errors import BuildError
 
 VERSIONS = {
     ETCD: "etcd Version: 3.6.16\nGit SHA: none",
