@@ -1,4 +1,4 @@
-"""Builds one binary of the control plane from its Go module, with visible progress."""
+"""Builds one program from its Go module, with visible progress."""
 
 from __future__ import annotations
 
@@ -14,12 +14,6 @@ from typing import IO
 
 Report = Callable[[str], None]
 
-PACKAGES = {
-    "etcd": "go.etcd.io/etcd/server/v3",
-    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-}
 LDFLAGS = "-s -w"
 # Kubernetes' own build sets its version like this; without it the API server calls itself v0.0.0.
 VERSION_VARIABLE = "k8s.io/component-base/version"
@@ -39,20 +33,19 @@ def build(
     target: Path,
     report: Report,
     *,
-    package: str = "",
+    package: str,
     tags: str = "",
 ) -> None:
-    """Build component `name` at `version` into `target`, completely or not at all.
+    """Build `package`, the program `name` at `version`, into `target`, completely or not at all.
 
-    `package`: the Go package of a program that is no part of the control plane; `tags`: Go's build tags for it.
-    Raises BuildError with the compiler's last lines if it fails.
+    `tags`: Go's build tags for it. Raises BuildError with the compiler's last lines if it fails.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".build-", dir=target.parent) as temporary:
         output = Path(temporary) / name
         command = [
-            *(str(go), "build", "-v", "-trimpath", "-ldflags", _ldflags(name, version)),
-            *("-tags", tags, "-o", str(output), package or PACKAGES[name]),
+            *(str(go), "build", "-v", "-trimpath", "-ldflags", _ldflags(version)),
+            *("-tags", tags, "-o", str(output), package),
         ]
         with subprocess.Popen(
             command,
@@ -108,9 +101,7 @@ def _follow(process: subprocess.Popen[str], name: str, started: float, report: R
             return progress
 
 
-def _ldflags(name: str, version: str) -> str:
-    if name == "etcd":
-        return LDFLAGS
+def _ldflags(version: str) -> str:
     major, minor = version.removeprefix("v").split(".")[:2]
     stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     return " ".join([LDFLAGS, *(f"-X {VERSION_VARIABLE}.{key}={value}" for key, value in stamps.items())])
