@@ -63,7 +63,7 @@ class Recording:
             specs = [alias.spec for alias in request.aliases]
             own = {(spec.type or request.type, spec.name or request.name) for spec in specs}
             known[each.urn] = {
-                urn.make(STACK, PROJECT, parent, type_, _under(name, request.parent, parent))
+                f"urn:pulumi:{STACK}::{PROJECT}::{_qualified(parent, type_)}::{_under(name, request.parent, parent)}"
                 for parent in known[request.parent]
                 for type_, name in {(request.type, request.name), *own}
             }
@@ -95,6 +95,12 @@ class Recording:
             found |= following
             todo += following
         return found
+
+
+def _qualified(parent: str, type_: str) -> str:
+    """The types of a resource's parents, but for the stack's, before its own."""
+    above = urn.qualified_type(parent) if parent else STACK_TYPE
+    return type_ if above == STACK_TYPE else f"{above}${type_}"
 
 
 def _under(name: str, parent: str, former: str) -> str:
