@@ -33,7 +33,8 @@ _OPS: Final = {
 _DIGEST: Final = ("config", "steps", "diagnostics", "duration", "changeSummary")
 """The fields of the CLI's digest, which leaves out what is empty, such as the steps of a program that failed."""
 _CONTROLLER: Final = "pulumi-python:dynamic/cloudcontroller:CloudController"
-"""Its input `plan` is for display, and no property."""
+_FOR_DISPLAY: Final = ("plan", "plan_number")
+"""Its inputs that are no properties."""
 _COLOUR: Final = re.compile(r"<\{%.*?%\}>")
 _FRAME: Final = re.compile(r'^\s+File "([^"]+\.py)", line (\d+)', re.MULTILINE)
 """Where the program failed, in a traceback."""
@@ -282,7 +283,7 @@ def _place(positions: Iterable[str]) -> Place | None:
 
 def _public(kind: str, inputs: Mapping[str, Json]) -> dict[str, Json]:
     """The inputs for people: without internal ones, and without what a Kubernetes Secret holds."""
-    shown = (key for key in inputs if not key.startswith("__") and (key != "plan" or kind != _CONTROLLER))
+    shown = (key for key in inputs if not key.startswith("__") and (key not in _FOR_DISPLAY or kind != _CONTROLLER))
     public = {key: _shown(inputs[key]) for key in shown}
     if kind.startswith("kubernetes:"):
         # By the type, which a CustomResource makes of `v1`, or as an item of a list.

@@ -48,7 +48,8 @@ def write_stack_copy(source: Path, stack_dir: Path, site: SiteConfig) -> Path:
     stack = read_stack_file(source)
     copy = copy_of(stack_dir)
     with _lock(stack_dir):
-        salt = stack.get("encryptionsalt")
+        # `pulumi stack init` adds a salt, with a passphrase that only secrets of the file need.
+        salt = stack.get("encryptionsalt") if _has_secrets(stack["config"]) else None
         crypter = _crypter(salt or _salt_of(copy), stack_dir, source if salt else copy)
         stack["encryptionsalt"] = crypter.salt
         secrets = {key: {"secure": crypter.encrypt(secret)} for key, secret in site.secrets.items()}
@@ -65,6 +66,12 @@ def _completed(config: Mapping[str, Any], site: SiteConfig) -> dict[str, Any]:
         for key, added in values.items():
             found[key] = {**(found[key] if isinstance(found.get(key), dict) else {}), **added}
     return found
+
+
+def _has_secrets(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "secure" in value or any(_has_secrets(each) for each in value.values())
+    return isinstance(value, list) and any(_has_secrets(each) for each in value)
 
 
 @contextmanager

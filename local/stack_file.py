@@ -67,7 +67,8 @@ def _read(source: Path) -> dict[str, Any]:
         stack = read_map(source)
         if not isinstance(stack.get("config"), dict):
             raise StackFileError(f"{source} has no map `config`")
-        return {**stack, "config": config_of(stack, source, NAMESPACE)}
+        config = {key: _plain(value) for key, value in config_of(stack, source, NAMESPACE).items()}
+        return {**stack, "config": config}
     except ProjectError as error:
         raise StackFileError(str(error)) from None
 
@@ -92,6 +93,14 @@ def _served(source: Path, config: Mapping[str, Any]) -> tuple[LocalCloud, Mappin
 def _section(config: Mapping[str, Any]) -> Mapping[str, Any]:
     section = config.get(f"{NAMESPACE}:{config.get(_CLOUD)}")
     return section if isinstance(section, dict) else {}
+
+
+def _plain(value: Any) -> Any:
+    """A map that `pulumi config set KEY '{...}'` wrote as text."""
+    try:
+        return json.loads(value) if isinstance(value, str) and value.startswith("{") else value
+    except ValueError:
+        return value  # the program's error says what is allowed
 
 
 def _known_clouds() -> list[str]:

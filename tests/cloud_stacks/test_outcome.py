@@ -137,14 +137,14 @@ def test_a_deletion_that_leaves_the_resource_is_told_from_one_that_does_not() ->
 def test_internal_inputs_and_default_providers_are_no_differences() -> None:
     urn = f"{URN}pulumi-python:dynamic/cloudcontroller:CloudController::c"
     provider = f"{URN}pulumi:providers:aws::default_7_51_1"
-    old, new = {"__provider": "a", "plan": [1], "x": 1}, {"__provider": "b", "plan": [2], "x": 2}
+    old, new = {"__provider": "a", "plan": [1], "plan_number": 1, "x": 1}, {"__provider": "b", "plan": [2], "x": 2}
 
     outcome = of_text(lines(event("update", urn, old, new), event("create", provider, None, {})))
 
     [change] = report(outcome).changes
     assert [line.path for line in change.lines] == ["x"]
     [others] = report(of_text(lines(event("update", f"{URN}azure:vm:VirtualMachine::c", old, new)))).changes
-    assert [line.path for line in others.lines] == ["plan[0]", "x"]
+    assert [line.path for line in others.lines] == ["plan[0]", "plan_number", "x"]
 
 
 def test_a_provider_of_the_programs_own_is_reported_whatever_its_name() -> None:

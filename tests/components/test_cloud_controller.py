@@ -280,11 +280,104 @@ def test_a_wrong_input_is_refused_by_name_before_any_call(
     assert cluster.configs == []
 
 
-def test_only_a_pending_plan_counts_as_a_change() -> None:
-    applied = {**inputs(), "plan": [MISSING.to_json()], "applied": ["x"], "nodes": ["a"], "drift": []}
+class Stack:
+    """The resource in a stack: which steps Pulumi's CLI takes, and with what (seen with `PULUMI_DEBUG_GRPC`)."""
 
-    assert provider().diff("c-1", applied, {**inputs(), "plan": []}).changes is False
-    assert provider().diff("c-1", applied, {**inputs(), "plan": [MISSING.to_json()]}).changes is True
+    def __init__(self) -> None:
+        self.inputs: dict[str, Any] = {}
+        self.outputs: dict[str, Any] = {}
+
+    def preview(self, news: dict[str, Any]) -> bool:
+        """Whether there is something to do."""
+        return self._planned(news)[1]
+
+    def up(self, news: dict[str, Any]) -> bool:
+        """Whether something was done."""
+        inputs, changed = self._planned(news)
+        if not self.outputs:
+            self.outputs = dict(provider().create(inputs).outs or {})
+        elif changed:
+            self.outputs = dict(provider().update("c-1", self.outputs, inputs).outs or {})
+        self.inputs = inputs
+        return changed
+
+    def refresh(self) -> bool:
+        """Whether the resource is reported as changed: the inputs of the last `up` against what is there."""
+        self.outputs = dict(provider().read("c-1", self.outputs).outs or {})
+        return provider().diff("c-1", self.outputs, self.inputs).changes is True
+
+    def forget_number(self) -> None:
+        """As if an earlier version had written the state."""
+        for properties in (self.inputs, self.outputs):
+            del properties["plan_number"]
+
+    def _planned(self, news: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        inputs = provider().check(self.inputs, news).inputs
+        return inputs, not self.outputs or provider().diff("c-1", self.outputs, inputs).changes is True
+
+
+def made(cluster: Cluster) -> Stack:
+    """A stack whose first `up` had something to do."""
+    stack = Stack()
+    cluster.steps = [MISSING]
+    stack.up(inputs())
+    return stack
+
+
+def test_only_a_pending_plan_is_a_change(cluster: Cluster) -> None:
+    stack = made(cluster)
+
+    assert not stack.preview(inputs())
+
+    cluster.steps = [MISSING]
+    assert stack.preview(inputs())
+
+
+def test_a_refresh_does_not_report_the_plan_that_was_applied(cluster: Cluster) -> None:
+    stack = made(cluster)
+
+    assert [stack.refresh(), stack.refresh()] == [False, False]
+    assert [stack.up(inputs()), stack.refresh(), stack.up(inputs())] == [False, False, False]
+    assert [stack.up(inputs("a", "b")), stack.refresh(), stack.up(inputs("a", "b"))] == [True, False, False]
+
+
+def test_an_action_that_is_needed_again_is_a_change_again(cluster: Cluster) -> None:
+    stack = made(cluster)
+
+    for _ in range(2):
+        cluster.steps = [MISSING]
+        assert [stack.preview(inputs()), stack.up(inputs()), stack.up(inputs())] == [True, True, False]
+
+
+def test_a_plan_stays_a_change_after_an_update_that_failed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = made(cluster)
+    cluster.steps = [MISSING]
+    with monkeypatch.context() as broken:
+        broken.setattr(cluster_plan, "converge", Mock(side_effect=UnreachableError("no answer")))
+        with pytest.raises(UnreachableError):
+            stack.up(inputs())
+
+    assert [stack.refresh(), stack.up(inputs()), stack.refresh()] == [True, True, False]
+
+
+def test_a_refresh_reports_drift_until_it_is_gone(cluster: Cluster) -> None:
+    stack = made(cluster)
+    cluster.steps = [MISSING]
+
+    assert [stack.refresh(), stack.refresh(), stack.preview(inputs())] == [True, True, True]
+
+    cluster.steps = []
+    assert [stack.refresh(), stack.up(inputs())] == [False, False]
+
+
+def test_a_state_without_the_number_of_its_plan_reports_nothing_but_new_plans(cluster: Cluster) -> None:
+    stack = made(cluster)
+    stack.forget_number()
+
+    assert [stack.refresh(), stack.preview(inputs())] == [False, False]
+
+    cluster.steps = [MISSING]
+    assert [stack.up(inputs()), stack.refresh()] == [True, False]
 
 
 def test_actions_of_the_daemon_do_not_count_as_a_change() -> None:

@@ -647,6 +647,35 @@ def test_a_site_may_give_a_stack_the_existing_cluster_that_it_made(fakes: Fakes,
     assert config["cloud-controller:kubeconfig"]["secure"] and "the-kubeconfig" not in text
 
 
+def test_a_stack_file_that_pulumis_cli_wrote_again_needs_no_passphrase(fakes: Fakes, tmp_path: Path) -> None:
+    file = yaml.safe_load(fakes.stack_file.read_text())
+    file["config"] |= {
+        "cloud-controller:workloads": "true",
+        "cloud-controller:mycloud": '{"tokenExpires": "2030-01-01"}',
+    }
+    fakes.stack_file.write_text(yaml.safe_dump({**file, "encryptionsalt": new_crypter("of pulumi stack init").salt}))
+    check_stack_file(fakes.stack_file, command_line.PROJECT)
+
+    copy = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a")).read_text())
+
+    assert copy["config"]["cloud-controller:workloads"] == "true"
+    assert copy["config"]["cloud-controller:mycloud"] == {"tokenExpires": "2030-01-01", "endpoint": ENDPOINT}
+
+
+def test_the_salt_of_a_stack_file_with_secrets_is_kept(
+    fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "of the secrets")
+    crypter = new_crypter("of the secrets")
+    file = yaml.safe_load(fakes.stack_file.read_text())
+    file["config"]["other:keys"] = [{"key": {"secure": crypter.encrypt("a")}}]
+    fakes.stack_file.write_text(yaml.safe_dump({**file, "encryptionsalt": crypter.salt}))
+
+    copy = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a")).read_text())
+
+    assert copy["encryptionsalt"] == crypter.salt
+
+
 def test_a_second_copy_keeps_salt_and_passphrase(fakes: Fakes, tmp_path: Path) -> None:
     first = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a")).read_text())
     second = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("b")).read_text())

@@ -103,6 +103,7 @@ def test_an_update_waits_for_the_new_address(running: Running, site: MyCloudSite
     assert not provider().diff(WEB, outputs, inputs(INTERNAL)).changes
     refreshed: Any = provider().read(WEB, outputs)
     assert refreshed.outs == outputs
+    assert not provider().diff(WEB, refreshed.outs, inputs(INTERNAL)).changes
 
 
 def test_an_address_that_a_change_in_place_takes_away_is_awaited() -> None:
