@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import engine_pb2, resource_pb2
-
 from local.engine.program.monitor import FEATURES
 from local.engine.program.runner import ProgramRun, run_in_process
 from local.engine.stack.config import resolve
 from local.engine.stack.project import load_project, load_stack_file
+from pulumi.runtime.proto import engine_pb2, resource_pb2
 
 
 class Echo:

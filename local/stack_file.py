@@ -67,8 +67,8 @@ def _read(source: Path) -> dict[str, Any]:
         stack = read_map(source)
         if not isinstance(stack.get("config"), dict):
             raise StackFileError(f"{source} has no map `config`")
-        config = {key: _plain(value) for key, value in config_of(stack, source, NAMESPACE).items()}
-        return {**stack, "config": config}
+        config = config_of(stack, source, NAMESPACE)
+        return {**stack, "config": {key: _plain(value) for key, value in config.items()}}
     except ProjectError as error:
         raise StackFileError(str(error)) from None
 

@@ -59,9 +59,8 @@ UNITS: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         (
-            "tests/local/engine/providers/kubernetes/test_kubernetes_empties.py",
-            "tests/local/engine/providers/kubernetes/test_kubernetes_options.py",
             "tests/local/plugins/kubernetes/test_kubernetes_provider.py",
+            "tests/local/plugins/kubernetes/test_kubernetes_with_pulumi.py",
         ),
         PROVIDER,
     ),

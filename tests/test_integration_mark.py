@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from tests.local.engine.stack_under_test import StackUnderTest
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -28,10 +28,10 @@ from typing import Any, Final
 from pulumi import Output, _types
 from pulumi.runtime import rpc
 
-from local.plugins.json_values import mask
 from local.plugins.provider import DiffRequest, DiffResult
 from local.plugins.urn import name_of, type_of
 from local.plugins.values import UNKNOWN, PropertyMap, Secret, Value, without_secrets
+from local.plugins.wire import mask
 
 ACCOUNT: Final = "000000000000"
 DOMAIN: Final = "simulated.invalid"

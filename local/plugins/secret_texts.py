@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from local.plugins.json_values import mask
 from local.plugins.provider import ProviderError
 from local.plugins.values import PropertyMap, Secret, Value, without_secrets
+from local.plugins.wire import mask
 
 _SHORTEST: Final = 3
 """Characters; shorter texts occur in too many unrelated places."""

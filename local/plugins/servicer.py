@@ -73,6 +73,8 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
         self._log = log
         self._config: PropertyMap = {}
         self._provider: Provider | None = None
+        self._made: set[tuple[str, str]] = set()
+        """The URN and id of each object of this run, which may be the one that it replaces."""
 
     def Handshake(self, request: Any, context: Any) -> Any:  # noqa: N802
         del context
@@ -153,6 +155,8 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
         )
         with self._answering(context, inputs):
             made = self._manager(request.urn).create(wanted)
+            if not request.preview:
+                self._made.add((request.urn, made.id))
             return provider_pb2.CreateResponse(id=made.id, properties=self._outputs(made.outputs, inputs))
 
     def Read(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -193,7 +197,9 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
             report=self._reporter(request.urn, inputs),
         )
         with self._answering(context, inputs, outputs):
-            self._manager(request.urn, outputs).delete(wanted)
+            # A provider that finds what a killed run made also finds an equal object that is to be replaced on request.
+            if (request.urn, request.id) not in self._made:
+                self._manager(request.urn, outputs).delete(wanted)
         return Empty()
 
     def Invoke(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -262,7 +268,7 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
             properties = self._outputs(failure.outputs, inputs[-1])
             context.abort_with_status(_InitFailed(failure.id, properties, str(failure)))
         except OutcomeUnknown as error:
-            # The engine takes this code, and not the next one, as an unknown outcome, and keeps the operation pending.
+            # The protocol's code for an unknown outcome. After it, as after the next one, the CLI forgets a create.
             context.abort(grpc.StatusCode.UNKNOWN, str(error))
         except ProviderError as error:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))

@@ -1,4 +1,4 @@
-"""Property values on the wire: protobuf Structs to the engine's values and back.
+"""Property values on the wire: protobuf Structs to our values and back.
 
 Pulumi encodes what JSON lacks as marked strings (unknowns) and marked maps (secrets, resource references, output
 values, assets) in a Struct. Its numbers are doubles; whole ones are read as int, so that a state keeps its form.
@@ -6,7 +6,7 @@ values, assets) in a Struct. Its numbers are doubles; whole ones are read as int
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf import struct_pb2
 
@@ -34,12 +34,12 @@ _UNKNOWN_TEXTS: Final = frozenset(
 
 
 class WireError(Exception):
-    """A Struct contains a marked map that is malformed or unknown to this engine."""
+    """A Struct contains a marked map that is malformed or unknown here."""
 
 
 def from_struct(struct: struct_pb2.Struct) -> PropertyMap:
-    """A property map of the wire as the engine's values. Top-level nulls are dropped, as the CLI does."""
-    return {k: v for k, field in struct.fields.items() if (v := _from_value(field)) is not None}
+    """A property map of the wire as our values."""
+    return {key: _from_value(field) for key, field in struct.fields.items()}
 
 
 def is_unknown(value: struct_pb2.Value) -> bool:
@@ -48,11 +48,26 @@ def is_unknown(value: struct_pb2.Value) -> bool:
 
 
 def to_struct(values: PropertyMap, *, secrets: bool = True, resources: bool = True) -> struct_pb2.Struct:
-    """The engine's values for the wire; without `secrets` or `resources`, these become plain values, ids or URNs."""
+    """Our values for the wire; without `secrets` or `resources`, these become plain values, ids or URNs."""
     struct = struct_pb2.Struct()
     for key, value in values.items():
         _set_value(struct.fields[key], value, secrets, resources)
     return struct
+
+
+def mask(value: Value) -> Any:
+    """A value as JSON for people: [secret] for secrets, and else as on the wire."""
+    if isinstance(value, dict):
+        return {key: mask(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [mask(item) for item in value]
+    if isinstance(value, Secret):
+        return "[secret]"
+    if isinstance(value, ResourceReference):
+        return mask(_reference(value, resources=True))
+    if isinstance(value, Asset | Archive):
+        return mask(_file(value))
+    return UNKNOWN_TEXT if value is UNKNOWN else value
 
 
 def _from_value(value: struct_pb2.Value) -> Value:
@@ -121,10 +136,13 @@ def _set_value(target: struct_pb2.Value, value: Value, secrets: bool, resources:
     elif isinstance(value, ResourceReference):
         _set_value(target, _reference(value, resources), secrets, resources)
     elif isinstance(value, Asset | Archive):
-        signature = ASSET if isinstance(value, Asset) else ARCHIVE
-        _set_value(target, {SIGNATURE: signature, **dict(value.properties)}, secrets, resources)
+        _set_value(target, _file(value), secrets, resources)
     else:
         raise WireError(f"a value of type {type(value).__name__} cannot be sent on the wire")
+
+
+def _file(value: Asset | Archive) -> PropertyMap:
+    return {SIGNATURE: ASSET if isinstance(value, Asset) else ARCHIVE, **dict(value.properties)}
 
 
 def _reference(value: ResourceReference, resources: bool) -> Value:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-
 from local.engine.stack.state import VERSION
+
 from tests.ci.commands import missing_commands
 
 ROOT = Path(__file__).resolve().parents[2]

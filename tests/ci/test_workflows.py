@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-
 from local.engine.stack.state import VERSION
+
 from tests.ci.actions import ACTIONS
 from tests.ci.commands import missing_commands
 from tests.ci.workflow_rules import problems

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
+from local.engine import cli
 
 from cloud_stacks.cli import main
-from local.engine import cli
 
 pytestmark = pytest.mark.engine
 

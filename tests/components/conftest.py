@@ -13,12 +13,12 @@ from typing import Any
 import pulumi
 import pytest
 from google.protobuf import empty_pb2, json_format
+from local.engine.program.goal import goal_of
+from local.engine.steps.aliases import former_urns
 from pulumi.runtime import Settings, configure, rpc
 from pulumi.runtime.proto import engine_pb2, resource_pb2
 
 from components.stack_config import SECRET_KEYS
-from local.engine.program.goal import goal_of
-from local.engine.steps.aliases import former_urns
 from local.plugins.kubernetes.api_types import parse_type
 from local.plugins.kubernetes.normal_form import in_normal_form
 

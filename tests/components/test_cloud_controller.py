@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import pulumi
 import pytest
+from local.engine.providers.dynamic import DynamicProvider
 from pulumi.dynamic import CheckResult
 from pulumi.dynamic.config import Config
 from pulumi.dynamic.dynamic import serialize_provider
@@ -22,7 +23,6 @@ from components.cloud_controller import CloudController, CloudControllerProvider
 from components.cluster_plan import Machine, Step, Target, World
 from components.inputs import WrongInput
 from components.placeholder import PLACEHOLDER
-from local.engine.providers.dynamic import DynamicProvider
 from local.plugins.dynamic import DynamicServer
 from tests.fake_kubernetes import FakeKubernetes
 

@@ -14,6 +14,8 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from local.engine.stack.config import resolve, validate
+from local.engine.stack.project import load_project, load_stack_file
 
 from components.stack_config import (
     MODEL,
@@ -31,8 +33,6 @@ from components.stack_config import (
 from components.stack_file_lines import with_lines
 from components.stack_model import CloudSection
 from components.stack_schema import schema
-from local.engine.stack.config import resolve, validate
-from local.engine.stack.project import load_project, load_stack_file
 
 ROOT = Path(__file__).parents[2]
 DIGEST = "0123456789ab"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,6 @@ from local.aws.provider.kind import Change, Creation, Kind, NotReady, completing
 from local.aws.provider.kinds import KINDS, RECORDED
 from local.aws.provider.recorded import recorder
 from local.plugins import paths
-from local.plugins.json_values import mask
 from local.plugins.provider import (
     CheckFailure,
     CheckResult,
@@ -36,6 +34,7 @@ from local.plugins.recorder_values import completed
 from local.plugins.secret_texts import hidden
 from local.plugins.urn import name_of, type_of
 from local.plugins.values import UNKNOWN, PropertyMap, without_secrets
+from local.plugins.wire import mask
 
 
 class AwsProvider:
@@ -70,7 +69,7 @@ class AwsProvider:
         failures += [CheckFailure(key, "is missing") for key in sorted(kind.required - news.keys())]
         inputs = {**{k: v for k, v in kind.defaults.items() if k not in news}, **news}
         if kind.autonamed and "name" not in inputs:
-            inputs["name"] = olds.get("name") or _drawn_name(name_of(urn), inputs)
+            inputs["name"] = olds.get("name") or _drawn_name(urn, inputs)
         if kind.taggable and self._default_tags:
             inputs["tags"] = completed(inputs.get("tags", {}), self._default_tags)
         return CheckResult(inputs, tuple(failures))
@@ -167,9 +166,10 @@ def _token(urn: str, inputs: PropertyMap) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _drawn_name(name: str, inputs: PropertyMap) -> str:
+def _drawn_name(urn: str, inputs: PropertyMap) -> str:
+    """Not random: a create whose answer was lost is repeated with the name that it had."""
     prefix = inputs.get("namePrefix")
-    return f"{prefix if isinstance(prefix, str) else name + '-'}{secrets.token_hex(4)[:7]}"
+    return f"{prefix if isinstance(prefix, str) else name_of(urn) + '-'}{_token(urn, inputs)[:7]}"
 
 
 def _differing(olds: PropertyMap, news: PropertyMap) -> set[str]:

@@ -114,10 +114,10 @@ class StackWithCli:
         text = yaml.safe_dump({"encryptionsalt": SALT, "config": dict(config)})
         (self.directory / "Pulumi.dev.yaml").write_text(text)
 
-    def preview(self, program: Callable[[], object]) -> Outcome:
+    def preview(self, program: Callable[[], Any]) -> Outcome:
         return self._run("preview", program)
 
-    def up(self, program: Callable[[], object]) -> Outcome:
+    def up(self, program: Callable[[], Any]) -> Outcome:
         return self._run("up", program, "--yes", "--skip-preview")
 
     def refresh(self) -> Outcome:
@@ -150,7 +150,7 @@ class StackWithCli:
         file = self.directory / "state" / ".pulumi" / "stacks" / "test" / "dev.json"
         return json.loads(file.read_text())["checkpoint"]["latest"] or {}
 
-    def _run(self, command: str, program: Callable[[], object], *options: str) -> Outcome:
+    def _run(self, command: str, program: Callable[[], Any], *options: str) -> Outcome:
         events = self.directory / "events"
         events.unlink(missing_ok=True)
         with _language_host(program) as host, _providers(self.factories) as providers:
@@ -178,8 +178,9 @@ class _Attached(ProviderServicer):
 
 
 @contextmanager
-def _language_host(program: Callable[[], object]) -> Iterator[int]:
-    server = grpc.server(ThreadPoolExecutor(4), options=SIZES)
+def _language_host(program: Callable[[], Any]) -> Iterator[int]:
+    threads = ThreadPoolExecutor(4)
+    server = grpc.server(threads, options=SIZES)
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(LanguageServer(program), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
@@ -187,6 +188,7 @@ def _language_host(program: Callable[[], object]) -> Iterator[int]:
         yield port
     finally:
         server.stop(None)
+        threads.shutdown()  # a program whose run failed ends after the CLI
 
 
 @contextmanager

@@ -9,13 +9,13 @@ from typing import Any
 
 import pulumi
 import pytest
+from tests.local.engine.stack_under_test import StackUnderTest
 
 from components import address_change
 from components.load_balancer_service import LoadBalancerService
 from local.plugins.recorder import Recorder
 from tests.cloud_controller.clouds.mycloud.services import SCHEME
 from tests.cloud_controller.load_balancing import Running, changed
-from tests.local.engine.stack_under_test import StackUnderTest
 
 pytestmark = pytest.mark.engine
 INTERNAL = {SCHEME: "internal"}

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from local.engine.providers.dynamic import DynamicProvider
 from pulumi.dynamic.config import Config
 from pulumi.dynamic.dynamic import serialize_provider
 
@@ -18,7 +19,6 @@ from components import service_address, service_plan
 from components.cluster_plan import NotConverged
 from components.placeholder import PLACEHOLDER
 from components.service_address import ServiceAddressProvider
-from local.engine.providers.dynamic import DynamicProvider
 from local.plugins.dynamic import DynamicServer
 from local.plugins.provider import DiffRequest
 from local.plugins.values import UNKNOWN

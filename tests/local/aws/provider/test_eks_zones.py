@@ -52,8 +52,8 @@ def test_new_zones_or_another_vpc_are_refused_in_the_preview_and_before_the_upda
     outcomes = [recorded.preview(changed), recorded.up(changed)]
 
     for outcome in outcomes:
-        [error] = outcome.errors
-        assert "has 10.0.0.0/16 eu-central-1a eu-central-1b" in error and shown in error
+        error = outcome.errors[0]
+        assert not outcome.ok and "has 10.0.0.0/16 eu-central-1a eu-central-1b" in error and shown in error
         assert "or make a new cluster with another name" in error
 
 

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Struct
-from tests.local.engine.recordings import RECORDINGS
 
 from cloud_controller.kube import (
     CONFIG_MAPS,
@@ -309,11 +309,13 @@ def settled(outputs: PropertyMap) -> PropertyMap:
 
 
 def test_outputs_are_those_of_the_clis_provider(cluster: Cluster) -> None:
-    recording = RECORDINGS / "03-up.jsonl"
+    recording = Path(__file__).parent / "recordings" / "sample.jsonl"
     creations = [
         call
         for call in map(json.loads, recording.read_text().splitlines())
-        if call["method"] == "ResourceProvider/Create" and ":kubernetes:" in call["request"]["urn"]
+        if call["run"] == "03-up"
+        and call["method"] == "ResourceProvider/Create"
+        and ":kubernetes:" in call["request"]["urn"]
     ]
     assert len(creations) == 3
 

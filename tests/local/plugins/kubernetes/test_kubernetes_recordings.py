@@ -1,17 +1,19 @@
 """Check, diff and state against the answers of pulumi-kubernetes 4.32 and 4.34 to the real CLI, request by request.
 
-`recordings/` is of the sample program; `kubernetes/calls.jsonl` of a program with empty, false and zero inputs and
-quantities in several spellings: unchanged, without the empty values, edited, and back.
+`sample.jsonl` is of a program that makes, changes and replaces objects; `spellings.jsonl` of one with empty, false and
+zero inputs and quantities in several spellings: unchanged, without the empty values, edited, and back.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.engine.recordings import SAMPLES, values_of
+from google.protobuf.json_format import ParseDict
+from google.protobuf.struct_pb2 import Struct
 
 from local.plugins.kubernetes import KubernetesProvider
 from local.plugins.kubernetes.api_types import type_of_urn
@@ -20,10 +22,13 @@ from local.plugins.kubernetes.live import FIELD_MANAGER, INPUTS, outputs_of
 from local.plugins.kubernetes.normal_form import with_dashes
 from local.plugins.provider import DiffKind, DiffRequest
 from local.plugins.values import UNKNOWN, PropertyMap, without_secrets
+from local.plugins.wire import from_struct
+
+RECORDINGS = Path(__file__).parent / "recordings"
 
 
 def recorded(verb: str) -> Iterator[Any]:
-    for path in [*sorted((SAMPLES / "recordings").glob("*.jsonl")), SAMPLES / "kubernetes" / "calls.jsonl"]:
+    for path in sorted(RECORDINGS.glob("*.jsonl")):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             call = json.loads(line)
             request = call["request"]
@@ -31,7 +36,11 @@ def recorded(verb: str) -> Iterator[Any]:
                 continue
             if not request.get("preview"):
                 name = request["urn"].rpartition("::")[2]
-                yield pytest.param(request, call["response"], id=f"{call.get('run', path.stem)}:{number}:{name}")
+                yield pytest.param(request, call["response"], id=f"{call['run']}:{number}:{name}")
+
+
+def values_of(data: Any) -> PropertyMap:
+    return from_struct(ParseDict(data or {}, Struct()))
 
 
 def without_random_name(inputs: PropertyMap) -> PropertyMap:
