@@ -654,7 +654,7 @@ def test_a_stack_file_that_pulumis_cli_wrote_again_needs_no_passphrase(fakes: Fa
         "cloud-controller:mycloud": '{"tokenExpires": "2030-01-01"}',
     }
     fakes.stack_file.write_text(yaml.safe_dump({**file, "encryptionsalt": new_crypter("of pulumi stack init").salt}))
-    check_stack_file(fakes.stack_file, command_line.PROJECT)
+    check_stack_file(fakes.stack_file)
 
     copy = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a")).read_text())
 
