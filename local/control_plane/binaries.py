@@ -1,6 +1,6 @@
 """Finds the control plane's binaries (KUBEBUILDER_ASSETS, PATH, the user's cache), or builds them from Go modules.
 
-The pinned versions are those of the Go modules in tools/. The cache is keyed by a hash of those modules, so a second
+The pinned versions are those of the Go module in tools/. The cache is keyed by a hash of that module, so a second
 checkout builds nothing and a new pin never meets old binaries.
 """
 
@@ -22,6 +22,9 @@ from local.control_plane.components import BINARIES, ETCD
 from local.control_plane.toolchain import find_go
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
+KUBERNETES = "kubernetes"
+"""The program that is all components but etcd: it is the one by whose name it is called."""
+PACKAGES = {ETCD: "go.etcd.io/etcd/server/v3", KUBERNETES: "./control-plane"}
 VERSION_TIMEOUT_SECONDS = 10
 
 
@@ -62,23 +65,23 @@ def cache_directory() -> Path:
 
 
 def cache_key() -> str:
-    """What the binaries depend on: the modules, the build's flags, and the machine type."""
+    """What the binaries depend on: the module, the build's flags, and the machine type."""
     digest = hashlib.sha256()
-    for name in ("go.sum", "go.mod", "etcd/go.sum", "etcd/go.mod"):
+    for name in ("go.sum", "go.mod", "control-plane/main.go"):
         digest.update((TOOLS / name).read_bytes())
     digest.update(repr((LDFLAGS, platform.system(), platform.machine())).encode())
     return digest.hexdigest()[:16]
 
 
 def pinned_versions() -> dict[str, str]:
-    """The version (as in `v1.36.1`) that each component must have, from the Go modules."""
+    """The version (as in `v1.37.2`) that each component must have, from the Go module."""
     kubernetes = required_version(TOOLS / "go.mod", "k8s.io/kubernetes")
-    etcd = required_version(TOOLS / "etcd" / "go.mod", "go.etcd.io/etcd/server/v3")
+    etcd = required_version(TOOLS / "go.mod", PACKAGES[ETCD])
     return {name: etcd if name == ETCD else kubernetes for name in BINARIES}
 
 
 def required_version(go_mod: Path, module: str) -> str:
-    """The version of a module that another requires, as in `v1.36.1`. Raises BuildError if it requires none."""
+    """The version of a module that another requires, as in `v1.37.2`. Raises BuildError if it requires none."""
     match = re.search(rf"^\s*(?:require\s+)?{re.escape(module)}\s+(v\S+)", go_mod.read_text(), re.MULTILINE)
     if match is None:
         raise BuildError(f"{go_mod} does not require {module}")
@@ -86,7 +89,7 @@ def required_version(go_mod: Path, module: str) -> str:
 
 
 def has_version(binary: Path, version: str) -> bool:
-    """Whether `binary --version` prints this version (`v1.36.1`; etcd omits the v)."""
+    """Whether `binary --version` prints this version (`v1.37.2`; etcd omits the v)."""
     try:
         result = subprocess.run(
             [binary, "--version"], capture_output=True, text=True, timeout=VERSION_TIMEOUT_SECONDS, check=False
@@ -128,5 +131,9 @@ def _build_missing(missing: list[str], versions: Mapping[str, str], cache: Path,
         report(f"building {', '.join(missing)} from Go modules, once per machine (6 to 8 minutes on 2 cores)")
         go = find_go(cache_directory(), TOOLS, report)
         for name in missing:
-            directory = TOOLS / "etcd" if name == ETCD else TOOLS
-            build(go, name, versions[name], directory, cache / name, report)
+            program = ETCD if name == ETCD else KUBERNETES
+            if _cached(cache, program) is None:
+                build(go, program, versions[name], TOOLS, cache / program, report, package=PACKAGES[program])
+            if name != program:
+                (cache / name).unlink(missing_ok=True)
+                (cache / name).symlink_to(program)

@@ -1,4 +1,4 @@
-"""Builds one binary of the control plane from its Go module, with visible progress."""
+"""Builds one program from its Go module, with visible progress."""
 
 from __future__ import annotations
 
@@ -14,12 +14,6 @@ from typing import IO
 
 Report = Callable[[str], None]
 
-PACKAGES = {
-    "etcd": "go.etcd.io/etcd/server/v3",
-    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-}
 LDFLAGS = "-s -w"
 # Kubernetes' own build sets its version like this; without it the API server calls itself v0.0.0.
 VERSION_VARIABLE = "k8s.io/component-base/version"
@@ -39,22 +33,21 @@ def build(
     target: Path,
     report: Report,
     *,
-    package: str = "",
+    package: str,
     tags: str = "",
     version_variable: str = "",
 ) -> None:
-    """Build component `name` at `version` into `target`, completely or not at all.
+    """Build `package`, the program `name` at `version`, into `target`, completely or not at all.
 
-    `package`: the Go package of a program that is no part of the control plane; `tags`: Go's build tags for it;
-    `version_variable`: the Go variable that gets its version.
-    Raises BuildError with the compiler's last lines if it fails.
+    `tags`: Go's build tags for it; `version_variable`: the Go variable that gets its version, if not those of
+    Kubernetes. Raises BuildError with the compiler's last lines if it fails.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".build-", dir=target.parent) as temporary:
         output = Path(temporary) / name
         command = [
-            *(str(go), "build", "-v", "-trimpath", "-ldflags", _ldflags(name, version, version_variable)),
-            *("-tags", tags, "-o", str(output), package or PACKAGES[name]),
+            *(str(go), "build", "-v", "-trimpath", "-ldflags", _ldflags(version, version_variable)),
+            *("-tags", tags, "-o", str(output), package),
         ]
         with subprocess.Popen(
             command,
@@ -110,11 +103,9 @@ def _follow(process: subprocess.Popen[str], name: str, started: float, report: R
             return progress
 
 
-def _ldflags(name: str, version: str, variable: str) -> str:
+def _ldflags(version: str, variable: str) -> str:
     if variable:
         return f"{LDFLAGS} -X {variable}={version}"
-    if name == "etcd":
-        return LDFLAGS
     major, minor = version.removeprefix("v").split(".")[:2]
     stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     return " ".join([LDFLAGS, *(f"-X {VERSION_VARIABLE}.{key}={value}" for key, value in stamps.items())])

@@ -18,7 +18,7 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 WEBSOCKETS_FEATURE = "ExtendWebSocketsToKubelet"
 """Makes the API server forward WebSockets; for other kubelets it uses SPDY."""
 
-KUBELET_VERSION = "v1.36.1"
+KUBELET_VERSION = "v1.37.2"
 """The release of the imitated kubelet: the version of the control plane (tools/go.mod)."""
 
 # What the admission plugin NodeRestriction lets a kubelet set in Kubernetes' own label domains.

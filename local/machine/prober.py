@@ -36,7 +36,7 @@ async def _http(check: HttpCheck) -> str | None:
         check.host, check.port, ssl=_unverified() if check.tls else None, limit=_LINE_BYTES
     )
     try:
-        headers = {"Host": f"{check.host}:{check.port}", "User-Agent": "kube-probe/1.36", "Accept": "*/*"}
+        headers = {"Host": f"{check.host}:{check.port}", "User-Agent": "kube-probe/1.37", "Accept": "*/*"}
         lines = [f"{name}: {value}" for name, value in (headers | dict(check.headers)).items()]
         writer.write("\r\n".join([f"GET {check.path} HTTP/1.1", *lines, "Connection: close", "", ""]).encode())
         await writer.drain()

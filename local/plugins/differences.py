@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
 from local.plugins import paths
 from local.plugins.provider import DiffKind, PropertyDiff
 from local.plugins.values import Secret, Value
@@ -14,12 +12,6 @@ def differences(old: Value, new: Value) -> dict[str, PropertyDiff]:
     found: dict[str, PropertyDiff] = {}
     _compare(_public(old), _public(new), (), found)
     return found
-
-
-def limited_to(detailed: Mapping[str, PropertyDiff], patterns: Iterable[str]) -> dict[str, PropertyDiff]:
-    """The differences at or under one of these paths, or at a parent of one."""
-    wanted = [paths.parse(p) for p in patterns]
-    return {p: d for p, d in detailed.items() if any(paths.covers(w, paths.parse(p)) for w in wanted)}
 
 
 def _public(values: Value) -> Value:

@@ -83,16 +83,10 @@ class DynamicServer:
 class DynamicChecks:
     """Checks and compares dynamic resources, over one server."""
 
-    def __init__(self, server: DynamicServer, config: PropertyMap, urn: str = "", id: str = "") -> None:
+    def __init__(self, server: DynamicServer, config: PropertyMap) -> None:
         """`config` is the stack's whole config; secrets are wrapped in it."""
         self._server = server
         self._config = config
-        self._identity = {
-            "urn": urn,
-            "id": id,
-            "name": name_of(urn) if urn else "",
-            "type": type_of(urn) if urn else "",
-        }
         self._configured = False
         self._lock = threading.Lock()
 
@@ -149,7 +143,6 @@ class DynamicChecks:
                 acceptResources=True,
                 sends_old_inputs=True,
                 sends_old_inputs_to_delete=True,
-                **self._identity,
             )
         )
 

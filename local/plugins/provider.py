@@ -183,8 +183,6 @@ class Provider(Checker, Protocol):
     """One configured provider instance."""
 
     accepts_secrets: bool
-    supports_preview: bool
-    """Whether create and update may be called in a preview (`preview=True`); if not, the engine shows the inputs."""
 
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
         """The changed settings with which an instance of this configuration would manage another place.

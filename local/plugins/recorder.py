@@ -35,7 +35,6 @@ class Recorder:
     """Every resource of one provider instance. `check` completes nothing, because there is no schema."""
 
     accepts_secrets = True
-    supports_preview = True
     foresees = False
     """Whether a preview knows the simulated values, as two commits that are compared with each other need."""
 

@@ -42,11 +42,6 @@ def from_struct(struct: struct_pb2.Struct) -> PropertyMap:
     return {key: _from_value(field) for key, field in struct.fields.items()}
 
 
-def is_unknown(value: struct_pb2.Value) -> bool:
-    """Whether a value of the wire is not known yet."""
-    return value.string_value in _UNKNOWN_TEXTS
-
-
 def to_struct(values: PropertyMap, *, secrets: bool = True, resources: bool = True) -> struct_pb2.Struct:
     """Our values for the wire; without `secrets` or `resources`, these become plain values, ids or URNs."""
     struct = struct_pb2.Struct()

@@ -15,7 +15,7 @@ from policy.unknowns import Problem
 
 _FLAGS: Final = ("cloud-provider", "cloud-config")
 _REFUSED_SINCE: Final = 33
-"""Kubernetes' minor version. Source: kubernetes#130162; kube-apiserver of 1.36.1, run."""
+"""Kubernetes' minor version. Source: kubernetes#130162; kube-apiserver of 1.36.1 and of 1.37.2, run."""
 
 
 def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:

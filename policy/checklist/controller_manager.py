@@ -27,7 +27,7 @@ _OTHERS: Final = frozenset(
 )
 """Names that cloud controller managers have, or people guess; kube-controller-manager refuses them."""
 _FIRST_LONG, _FIRST_WITHOUT = 28, 37
-"""Kubernetes' minor versions. Sources: kubernetes#115813; kube-controller-manager of 1.36.1, run; sources of 1.37.1."""
+"""Kubernetes' minor versions. Sources: kubernetes#115813; kube-controller-manager of 1.36.1 and of 1.37.2, run."""
 
 
 def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:

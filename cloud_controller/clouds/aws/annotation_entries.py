@@ -45,7 +45,7 @@ def entry(
     """An entry whose name begins with the prefix. `kind`: text, number, flag or list.
 
     `upstream` and `controller` are the oldest versions of cloud-provider-aws and of the AWS Load Balancer Controller
-    known to honour it (`2`: some 2.x; `after 1.34`: a version later than 1.34).
+    known to honour it (`2`: some 2.x; `since 1.35`: 1.34 does not).
     """
     if kind == "flag":
         more = {"true_words": TRUE_WORDS, "false_words": FALSE_WORDS, **more}

@@ -14,7 +14,8 @@ IMAGE = "registry.k8s.io/provider-aws/cloud-controller-manager"
 IMAGES = re.compile(r"(.*/)?(provider-aws/|aws-)cloud-controller-manager")
 """Its repository in any registry, by its last parts, and its former one."""
 MATRIX = {
-    "1.36": "v1.36.1",
+    "1.37": "v1.37.1",
+    "1.36": "v1.36.2",
     "1.35": "v1.35.2",
     "1.34": "v1.34.3",
     "1.33": "v1.33.4",
@@ -24,11 +25,11 @@ MATRIX = {
     "1.29": "v1.29.10",
     "1.28": "v1.28.11",
 }
-"""By Kubernetes' minor version: the controller's newest release that was found, on 2026-11-22.
+"""By Kubernetes' minor version: the controller's newest release that was found, on 2026-11-29.
 
 1.28 to 1.35: the images that registry.k8s.io serves (kubernetes/k8s.io,
 `registry.k8s.io/images/k8s-staging-provider-aws/images.yaml`, a copy that ends in spring 2026, so newer patches may
-exist). 1.36: the Go module proxy (tagged 2026-07-15) and the release notes; its image was not seen in such a list.
+exist). 1.36 and 1.37: the Go module proxy (both tagged 2026-11-05); their images were not seen in such a list.
 """
 NEWEST = max(MATRIX, key=lambda minor: int(minor.partition(".")[2]))
 

@@ -41,7 +41,6 @@ class AwsProvider:
     """One configured instance; it may be used from many threads."""
 
     accepts_secrets = False
-    supports_preview = True
     recorded_types = RECORDED
 
     def __init__(self, config: PropertyMap) -> None:

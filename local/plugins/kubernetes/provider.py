@@ -77,7 +77,6 @@ class KubernetesProvider:
     """
 
     accepts_secrets = True
-    supports_preview = True
 
     def __init__(self, config: PropertyMap) -> None:
         """Raises ProviderError for malformed or unsupported options."""

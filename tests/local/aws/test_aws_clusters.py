@@ -125,7 +125,7 @@ def test_describe_cluster_returns_the_facts_of_its_control_plane(cluster: Cluste
 
     assert described["endpoint"] == f"https://127.{cluster.site.block.base}.1.1:6443"
     assert base64.b64decode(described["certificateAuthority"]["data"]).startswith(b"-----BEGIN CERTIFICATE-----")
-    assert described["version"] == "1.36"
+    assert described["version"] == "1.37"
     assert described["kubernetesNetworkConfig"]["serviceIpv4Cidr"] == str(cluster.site.block.network(0).services)
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from local.control_plane import binaries, build, toolchain
+from local.control_plane import binaries, toolchain
 from local.control_plane.build import BuildError
 from local.control_plane.components import API_SERVER, BINARIES, ETCD
 
 VERSIONS = {
-    ETCD: "etcd Version: 3.6.16\nGit SHA: none",
-    **{name: "Kubernetes v1.36.1" for name in BINARIES if name != ETCD},
+    ETCD: "etcd Version: 3.7.3\nGit SHA: none",
+    **{name: "Kubernetes v1.37.2" for name in BINARIES if name != ETCD},
 }
 
 
@@ -44,7 +44,7 @@ def test_binaries_on_path_are_used_when_their_version_matches(monkeypatch: pytes
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    "other", ["Kubernetes v1.36.10", "Kubernetes v1.36.0", "Kubernetes v11.36.1", "", "v1.36.1-rc.1"]
+    "other", ["Kubernetes v1.37.20", "Kubernetes v1.37.1", "Kubernetes v11.37.2", "", "v1.37.2-rc.1"]
 )
 def test_the_cache_is_used_instead_of_another_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, other: str
@@ -81,7 +81,7 @@ def test_a_failed_build_leaves_nothing_and_reports_the_compilers_output(
 ) -> None:
     monkeypatch.setenv("PATH", f"{fake_go(tmp_path / 'go', 'echo no space left on device >&2; exit 1')}:/usr/bin:/bin")
 
-    with pytest.raises(BuildError, match=r"etcd v3\.6\.16 failed:\nno space left on device"):
+    with pytest.raises(BuildError, match=r"etcd v3\.7\.3 failed:\nno space left on device"):
         binaries.ensure(lambda _: None)
 
     cache = binaries.cache_directory() / "control-plane" / binaries.cache_key()
@@ -101,9 +101,11 @@ def test_missing_binaries_are_built_once_and_reported(monkeypatch: pytest.Monkey
 
     assert first == second
     calls = (tmp_path / "calls").read_text().splitlines()
-    assert [call.split()[-1] for call in calls] == [build.PACKAGES[name] for name in BINARIES]
-    assert "-X k8s.io/component-base/version.gitVersion=v1.36.1" in calls[1]
-    assert any("kube-apiserver v1.36.1: built in" in line for line in reported)
+    assert [call.split()[-1] for call in calls] == list(binaries.PACKAGES.values())
+    assert "-X k8s.io/component-base/version.gitVersion=v1.37.2" in calls[1]
+    assert any("kubernetes v1.37.2: built in" in line for line in reported)
+    assert {first.path(name).name for name in BINARIES} == set(BINARIES)
+    assert len({first.path(name).resolve() for name in BINARIES}) == len(binaries.PACKAGES)
 
 
 @pytest.mark.integration
@@ -111,7 +113,7 @@ def test_an_interrupted_builds_finished_binaries_are_kept(monkeypatch: pytest.Mo
     cached = offer(binaries.cache_directory() / "control-plane" / binaries.cache_key(), {ETCD: VERSIONS[ETCD]})
     monkeypatch.setenv("PATH", f"{fake_go(tmp_path / 'go', 'exit 1')}:/usr/bin:/bin")
 
-    with pytest.raises(BuildError, match="kube-apiserver"):
+    with pytest.raises(BuildError, match="go build of kubernetes"):
         binaries.ensure(lambda _: None)
 
     assert (cached / ETCD).exists()
@@ -135,13 +137,13 @@ def test_the_pinned_versions_of_this_checkout_are_read() -> None:
 
 def tools(directory: Path) -> Path:
     """A folder like tools/ of the checkout."""
-    (directory / "etcd").mkdir(parents=True)
+    (directory / "control-plane").mkdir(parents=True)
     (directory / "go.mod").write_text(
-        "module a\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes v1.36.1 // indirect\n)\n"
+        "module a\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes v1.37.2\n"
+        "\tgo.etcd.io/etcd/server/v3 v3.7.3 // indirect\n)\n"
     )
     (directory / "go.sum").write_text("sum")
-    (directory / "etcd" / "go.mod").write_text("module b\n\nrequire go.etcd.io/etcd/server/v3 v3.6.16\n")
-    (directory / "etcd" / "go.sum").write_text("sum")
+    (directory / "control-plane" / "main.go").write_text("package main")
     return directory
 
 

@@ -43,7 +43,6 @@ class Clouds:
     """A provider that answers what the test sets, and remembers what it was asked."""
 
     accepts_secrets = True
-    supports_preview = True
     recorded_types = ("cloud:index:Addon",)
 
     def __init__(self, config: PropertyMap) -> None:

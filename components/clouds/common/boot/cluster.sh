@@ -11,13 +11,10 @@ controlPlaneEndpoint: "$ENDPOINT:6443"
 encryptionAlgorithm: ECDSA-P256
 networking: {podSubnet: "$POD_CIDR", serviceSubnet: "$SERVICE_CIDR"}
 apiServer: {certSANs: [$SANS]}
+# Leaves the cloud to the CCM. With the names of the CCM's controllers, kube-controller-manager 1.37 does not start.
 controllerManager:
   extraArgs:
   - {name: cloud-provider, value: external}
-  # What the CCM runs, off (requirements 002, section 8.3); the two that kubeadm turns on itself, on.
-  - name: controllers
-    value: "*,bootstrap-signer-controller,token-cleaner-controller,\
--cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller"
   - {name: allocate-node-cidrs, value: "true"}
 YAML
 }

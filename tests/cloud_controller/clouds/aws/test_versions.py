@@ -30,7 +30,7 @@ def test_what_is_newer_than_the_matrix_is_unknown_and_no_pass() -> None:
     assert f"the newest known row is Kubernetes {NEWEST} with {MATRIX[NEWEST]}" in verdict.why
 
 
-def test_the_matrix_has_every_minor_version_up_to_1_36() -> None:
+def test_the_matrix_has_every_minor_version_up_to_1_37() -> None:
     assert {f"1.{minor}" for minor in range(28, 37)} == MATRIX.keys()
 
 

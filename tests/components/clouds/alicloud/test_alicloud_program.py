@@ -360,8 +360,8 @@ def test_nodes_of_a_self_managed_cluster_wait_for_the_ccm_and_say_which_machine_
 def test_kube_controller_manager_leaves_the_ccms_controllers_alone(run_stack: RunStack) -> None:
     text = user_data(run_stack("alicloud-staging"), "alicloud-staging-control-plane-0")
 
-    assert "  - {name: cloud-provider, value: external}\n" in text
-    assert "-cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller" in text
+    assert "controllerManager:\n  extraArgs:\n  - {name: cloud-provider, value: external}\n" in text
+    assert "name: controllers" not in text
 
 
 def test_workers_are_replaced_for_another_image_or_type_and_no_machine_for_another_start_script(

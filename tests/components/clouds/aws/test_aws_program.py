@@ -273,7 +273,7 @@ def test_nodes_of_a_self_managed_cluster_wait_for_the_ccm_to_initialise_them(run
 def test_kube_controller_manager_leaves_the_ccms_controllers_alone(run_stack: RunStack) -> None:
     text = user_data(run_stack("aws-staging"), "aws-staging-control-plane-first")
 
-    assert "-cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller" in text
+    assert "name: controllers" not in text
     assert "controllerManager:\n  extraArgs:\n  - {name: cloud-provider, value: external}" in text
 
 
@@ -629,7 +629,7 @@ def test_aws_own_ccm_runs_with_its_own_flags(run_stack: RunStack) -> None:
     pod = run_stack("aws-staging").one(DAEMON_SET, MANAGER).inputs["spec"]["template"]["spec"]
 
     [container] = pod["containers"]
-    assert container["image"] == "registry.k8s.io/provider-aws/cloud-controller-manager:v1.36.1"
+    assert container["image"] == "registry.k8s.io/provider-aws/cloud-controller-manager:v1.37.1"
     assert {"--cloud-provider=aws", "--configure-cloud-routes=true", "--leader-elect=true"} <= set(container["args"])
     names = "cloud-node-controller,node-route-controller,service-lb-controller,cloud-node-lifecycle-controller"
     assert f"--controllers={names}" in container["args"]

@@ -234,8 +234,8 @@ def test_nodes_wait_for_the_ccm_and_say_which_server_they_are(run_stack: RunStac
 def test_kube_controller_manager_leaves_the_ccms_controllers_alone(run_stack: RunStack) -> None:
     text = user_data(run_stack(STACK), f"{STACK}-control-plane-0")
 
-    assert "  - {name: cloud-provider, value: external}\n" in text
-    assert "-cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller" in text
+    assert "controllerManager:\n  extraArgs:\n  - {name: cloud-provider, value: external}\n" in text
+    assert "name: controllers" not in text
 
 
 def test_every_machine_drops_what_pods_send_to_its_metadata(run_stack: RunStack) -> None:
