@@ -149,7 +149,8 @@ def _parser() -> Parser:
         "files",
         nargs="+",
         metavar="FILE",
-        help="`pulumi preview --json`, an event log of the CLI, or `--json` of the embedded engine; -: standard input",
+        help="`pulumi preview --json`; an event log of the CLI (`--event-log FILE`, with PULUMI_DEBUG_COMMANDS=1 in its"
+        " environment), which has the policy findings; or `--json` of the embedded engine; -: standard input",
     )
     start = commands.add_parser(
         "new",

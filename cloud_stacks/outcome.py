@@ -120,6 +120,8 @@ class Outcome:
     resources: tuple[Resource, ...]
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
+    unlisted: int = 0
+    """How many unchanged resources a digest only counts."""
 
 
 class NotEvents(ValueError):
@@ -157,7 +159,7 @@ def of_text(text: str) -> Outcome:
             outcome = _of_digest(first)
         else:
             outcome = _of_events([json.loads(line) for line in text.splitlines() if line.strip()], {}, {})
-        if not (outcome.resources or outcome.findings or outcome.problems):
+        if not (outcome.resources or outcome.findings or outcome.problems or outcome.unlisted):
             # What is left of an engine that failed: a plan of nothing would read as a stack that does not change.
             raise ValueError("it is empty")
         return outcome
@@ -214,7 +216,9 @@ def _of_digest(digest: Json) -> Outcome:
             places[step["urn"]] = place
     problems = [found for event in digest.get("diagnostics") or () for found in _problem(event, places)]
     placed = tuple(_with_place(resource, places) for resource in resources.values())
-    return _outcome(placed, [], problems)
+    listed = sum(resource.op == "same" for resource in placed)
+    unlisted = max(0, (digest.get("changeSummary") or {}).get("same", 0) - listed)
+    return replace(_outcome(placed, [], problems), unlisted=unlisted)
 
 
 def _outcome(resources: tuple[Resource, ...], findings: list[Finding], problems: list[Problem]) -> Outcome:
