@@ -40,6 +40,14 @@ def parse(text: str) -> Path:
     return tuple(steps)
 
 
+def named(text: str) -> Path:
+    """The steps of a path from a provider; an invalid path is taken as a property's name."""
+    try:
+        return parse(text)
+    except PathError:
+        return (text,)
+
+
 def write(path: Sequence[Step]) -> str:
     """The path as text; keys that are not plain words are quoted."""
     text = ""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from local.machine.processes import MARK, kill_leftovers
 from local.plugins.packages import installed, write_launchers
 from local.pulumi import backend, passphrase, toolchain
 from local.pulumi.secrets import PASSPHRASE_VARIABLE
@@ -55,6 +56,7 @@ class PulumiCli:
         found["PULUMI_BACKEND_URL"] = (self.stack_dir / backend.BACKEND_FOLDER).as_uri()
         found["PULUMI_STACK"] = self.stack
         found["PULUMI_SKIP_UPDATE_CHECK"] = "true"
+        found[MARK] = str(self.stack_dir)
         found["PULUMI_DIY_BACKEND_GZIP"] = "false"  # backend.py reads the state
         if PASSPHRASE_VARIABLE not in inherited:
             named = inherited.get(passphrase.FILE_VARIABLE)
@@ -95,6 +97,8 @@ class PulumiCli:
             if lock.alive:
                 raise PulumiCliError(backend.held_by(lock, self.stack))
         if dead := [str(lock.pid) for lock in backend.locks(self.stack_dir)]:
+            # What that run started may still be at work: the server of dynamic resources never looks for the CLI.
+            kill_leftovers(self.stack_dir)
             self._call(["cancel", "--yes", "--cwd", str(self.stack_dir)], os.environ, capture=True)
             report(f"removed the lock of a run that was killed (process {', '.join(dead)})")
 

@@ -14,6 +14,7 @@ from cloud_stacks.outcome import NotEvents, Outcome, Place, of_engine, of_text
 from cloud_stacks.policies.host import Level
 
 SAMPLES = Path(__file__).parents[1] / "local" / "engine" / "samples" / "recordings"
+RECORDINGS = Path(__file__).with_name("recordings")
 URN = "urn:pulumi:dev::shop::"
 STACK = f"{URN}pulumi:pulumi:Stack::shop-dev"
 
@@ -132,6 +133,16 @@ def test_a_deletion_that_leaves_the_resource_is_told_from_one_that_does_not() ->
 
     for text in (json.dumps(digest), lines({"resourcePreEvent": {"metadata": metadata}})):
         assert [each.retained for each in of_text(text).resources] == [True]
+
+
+def test_the_unchanged_resources_that_a_digest_only_counts_are_reported() -> None:
+    """Recorded by `pulumi preview --json` of CLI 3.274.1: of six unchanged resources it lists the stack alone."""
+    recorded = (RECORDINGS / "preview-unchanged.json").read_text()
+
+    found = report(of_text(recorded))
+
+    assert (found.changes, found.unchanged) == ((), 6)
+    assert report(of_text('{"changeSummary": {"same": 6}}')).unchanged == 6
 
 
 def test_internal_inputs_and_default_providers_are_no_differences() -> None:
