@@ -70,7 +70,8 @@ class PulumiCli:
 
         With `--json` it must not: its question would be mixed into the JSON.
         """
-        asking = command == "preview" or (asks and command != "refresh" and not {"--json", "-j"} & set(options))
+        only_shown = command == "preview" or "--preview-only" in options
+        asking = only_shown or (asks and command != "refresh" and not {"--json", "-j"} & set(options))
         return [
             command,
             *("--stack", self.stack, "--cwd", str(self.project), "--config-file", str(self.stack_file)),
@@ -118,8 +119,10 @@ class PulumiCli:
             self._create(environment)
         asks = sys.stdin.isatty() and sys.stdout.isatty()
         code = self._call(self.operation(command, options, asks=asks), environment).returncode
-        if left := backend.killed_creates(self.stack_dir):
-            report(left)
+        if created := backend.killed_creates(self.stack_dir):
+            again = "" if command == "up" and code == 0 else "`up` makes it again, which finds what was made; then "
+            clear = f'make refresh STACK={self.stack} ARGS="--skip-preview --clear-pending-creates"'
+            report(f"a run was killed while it created {', '.join(created)}; {again}clear the pending create: {clear}")
         return code
 
     def _prepare(self) -> None:
@@ -152,6 +155,7 @@ class PulumiCli:
         write_launchers(self._home, versions)
 
     def _create(self, environment: Mapping[str, str]) -> None:
+        passphrase.passphrase_of(self.stack_dir, needed=False, create=True)
         # In the stack's own folder: this command may write the stack file.
         call = ["stack", "init", self.stack, "--non-interactive", "--cwd", str(self.stack_dir)]
         done = self._call(call, environment, capture=True)
