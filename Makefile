@@ -140,7 +140,7 @@ control-plane: set-up
 	@$(VENV_PYTHON) -m local.control_plane build
 
 binaries: control-plane ## Build the control plane, Pulumi's CLI and its Kubernetes provider where they are missing (minutes, once per machine)
-	@$(VENV_PYTHON) -m local.pulumi.toolchain --kubernetes
+	@$(VENV_PYTHON) -m local.pulumi.builds --kubernetes
 
 prometheus: set-up
 	@$(VENV_PYTHON) -m local.control_plane.prometheus

@@ -17,17 +17,22 @@ from cloud_stacks.checkouts import CheckoutError, checked_out, merge_base, prefi
 from cloud_stacks.comparison import StackReport, report
 from cloud_stacks.outcome import NotEvents, of_text
 from cloud_stacks.plans import Choice
+from cloud_stacks.policies.host import PolicyError
 from cloud_stacks.report import html, junit, markdown, sarif, text
 from cloud_stacks.report.page import page
 from cloud_stacks.report.words import safe, safe_json
 from local import termination
-from local.control_plane.build import BuildError
+from local.errors import BuildError
 from local.pulumi.project import ProjectError
 from local.pulumi.rehearsal import RehearsalError
 from local.pulumi.toolchain import find
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 8
 WHOLE: Final = "report.md"
+_ERRORS: Final = (
+    *(BuildError, CheckoutError, NotEvents, PolicyError, ProjectError, RehearsalError),
+    *(ValueError, OSError),
+)
 _EPILOG: Final = """\
 files in --out DIR:
   comment.md     a comment on a pull request, under 64,000 characters
@@ -64,7 +69,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
             stream.write("".join(f"{name}\n" for name in new.make(Path(parsed.folder).resolve())))
             return OK
         title, reports = _COMMANDS[parsed.command](parsed)
-    except (BuildError, CheckoutError, NotEvents, ProjectError, RehearsalError, ValueError, OSError) as error:
+    except _ERRORS as error:
         print("\n".join(safe(line) for line in f"error: {error}".splitlines()), file=sys.stderr)
         return USAGE
     if parsed.out:

@@ -15,7 +15,7 @@ from cloud_stacks import offline
 from cloud_stacks.comparison import StackReport, report
 from cloud_stacks.offline import Pack, rehearsal
 from cloud_stacks.outcome import Outcome, Problem
-from cloud_stacks.policies.host import PACK_FILE
+from cloud_stacks.policies.host import PACK_FILE, PolicyHost
 from local.pulumi.project import ProjectError, load_project, stacks_in
 from local.pulumi.rehearsal import Checkout, Rehearsal
 from local.pulumi.toolchain import Toolchain
@@ -52,7 +52,7 @@ def compare(tools: Toolchain, base: Checkout, head: Checkout, choice: Choice) ->
                 return report(_outcome(folder, head, choice), stack=stack)
             before = _outcome(folder, base, choice)
             if not _is_broken(before):
-                offline.record(folder, base)
+                folder.load(base, offline.left(folder, base))
             after = _outcome(folder, head, choice)
         if _is_broken(before):
             alone = Problem("warning", "the base cannot be planned, so every resource counts as new")
@@ -93,10 +93,37 @@ def _each(stacks: Sequence[str], of: Callable[[str], StackReport]) -> list[Stack
 
 def _outcome(folder: Rehearsal, checkout: Checkout, choice: Choice) -> Outcome:
     try:
-        return _plain(offline.preview(folder, checkout, packs_of(checkout, folder.stack, choice)))
+        packs = packs_of(checkout, folder.stack, choice)
+        return _plain(_with_levels(offline.preview(folder, checkout, packs), folder, checkout, packs))
     except ProjectError as error:
         message = str(error).replace(f"{checkout.project}{os.sep}", "")
         return Outcome(folder.stack, (), (), (Problem("error", message),))
+
+
+def _with_levels(outcome: Outcome, folder: Rehearsal, checkout: Checkout, packs: Sequence[Pack]) -> Outcome:
+    """The outcome with the mandatory rules that could not be evaluated: only the packs know a rule's level."""
+    if all(finding.level != "not-evaluated" for finding in outcome.findings):
+        return outcome
+    mandatory = frozenset[str]()
+    for pack, config in packs:
+        host = PolicyHost.start(
+            pack,
+            engine_address="127.0.0.1:1",  # nothing is evaluated
+            project=load_project(checkout.project).name,
+            stack=folder.stack,
+            dry_run=True,
+            config={},
+            policy_config=config,
+            environment=folder.environment(checkout),
+            python=checkout.python,
+        )
+        mandatory |= host.mandatory
+        host.close()
+    findings = (
+        replace(finding, unevaluated_mandatory=finding.level == "not-evaluated" and finding.policy in mandatory)
+        for finding in outcome.findings
+    )
+    return replace(outcome, findings=tuple(findings))
 
 
 def packs_of(checkout: Checkout, stack: str, choice: Choice) -> list[Pack]:
@@ -117,5 +144,5 @@ def packs_of(checkout: Checkout, stack: str, choice: Choice) -> list[Pack]:
 
 def _plain(outcome: Outcome) -> Outcome:
     """The outcome without the warnings about simulation."""
-    simulated = ("simulated resources", "simulated results", "using pulumi-resource-pulumi-python from $PATH")
+    simulated = ("simulated resources", "simulated results", "using pulumi-")
     return replace(outcome, problems=tuple(p for p in outcome.problems if not p.message.startswith(simulated)))

@@ -27,8 +27,7 @@ from local import cluster_access, termination
 from local.api_site import ApiSite
 from local.clouds import cloud_of_site, default_cloud
 from local.commands import COMMANDS, READING
-from local.control_plane.build import BuildError
-from local.errors import SiteError
+from local.errors import BuildError, SiteError
 from local.pulumi.backend import StateError
 from local.pulumi.cli import PulumiCliError
 from local.pulumi.rehearsal import RehearsalError

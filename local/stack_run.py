@@ -99,7 +99,7 @@ def preview_recorded(project: Path, stack: str, stack_file: Path, options: Seque
         rehearsal = Rehearsal(tools, stack, Path(folder))
         given = [*options, *policies(project, stack)]
         checkout = Checkout(project, stack_file=stack_file)
-        return rehearsal.run(checkout, "preview", *given, capture=False).returncode
+        return rehearsal.preview(checkout, *given, capture=False).returncode
 
 
 def policies(project: Path, stack: str) -> list[str]:

@@ -114,20 +114,22 @@ class PolicyHost:
         config_secret_keys: Sequence[str] = (),
         policy_config: Mapping[str, Any] | None = None,
         report: Callable[[str], None] = lambda _line: None,
+        environment: Mapping[str, str] = os.environ,
+        python: str = sys.executable,
     ) -> PolicyHost:
         """Start the pack's server, configure it, and return when it answers.
 
         `config` holds plain texts by "namespace:key". `policy_config` is the content of --policy-pack-config. `report`
-        gets the pack's output, line by line. Raises PolicyError: no pack there, interpreter missing, crash at start
-        (with its last lines), bad configuration.
+        gets the pack's output, line by line. `python`: for a pack that names none.
+        Raises PolicyError: no pack there, interpreter missing, crash at start (with its last lines), bad configuration.
         """
         pack_dir = pack_dir.resolve()
         pack = _read_pack(pack_dir)
         process = _start_process(
-            [_python(pack_dir, pack) or sys.executable, "-u", "-m", "pulumi.policy", engine_address, str(pack_dir)],
+            [_python(pack_dir, pack) or python, "-u", "-m", "pulumi.policy", engine_address, str(pack_dir)],
             pack_dir,
             {
-                **{key: value for key, value in os.environ.items() if key not in _KEPT_BACK},
+                **{key: value for key, value in environment.items() if key not in _KEPT_BACK},
                 "PULUMI_PROJECT": project,
                 "PULUMI_STACK": stack,
                 "PULUMI_ORGANIZATION": organization,
@@ -161,6 +163,11 @@ class PolicyHost:
         stack_urn = f"urn:pulumi:{stack}::{project}::pulumi:pulumi:Stack::{project}-{stack}"
         levels = {name: _LEVELS[config.enforcementLevel] for name, config in configured.policyConfig.items()}
         return cls(process, channel, info, levels, str(pack.get("version", "")), stack_urn)
+
+    @property
+    def mandatory(self) -> frozenset[str]:
+        """The rules whose violation would stop an update."""
+        return frozenset(name for name, level in self._levels.items() if level == "mandatory")
 
     def remediate(self, resource: AnalyzedResource) -> tuple[PropertyMap, list[tuple[Finding, Change | None]]]:
         """The inputs after the pack's remediations, and a finding for each that changed something or failed.
@@ -246,7 +253,7 @@ def _runtime(pack: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _python(pack_dir: Path, pack: Mapping[str, Any]) -> str:
-    """The virtualenv's interpreter; "" where the pack names none (the CLI takes PATH's python3, we ours)."""
+    """The virtualenv's interpreter; "" where the pack names none (the CLI takes PATH's python3)."""
     options = _runtime(pack).get("options") or {}
     virtualenv = options.get("virtualenv")
     if not virtualenv:

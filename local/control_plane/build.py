@@ -8,21 +8,16 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-Report = Callable[[str], None]
+from local.errors import BuildError, Report
 
 LDFLAGS = "-s -w"
 # Kubernetes' own build sets its version like this; without it the API server calls itself v0.0.0.
 VERSION_VARIABLE = "k8s.io/component-base/version"
 HEARTBEAT_SECONDS = 15.0
 KEPT_LINES = 20
-
-
-class BuildError(Exception):
-    """The control plane's binaries are not available; the message says why and what to do."""
 
 
 def build(

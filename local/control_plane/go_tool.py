@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.control_plane.binaries import TOOLS, cache_directory, required_version
-from local.control_plane.build import LDFLAGS, Report, build
+from local.control_plane.build import LDFLAGS, build
 from local.control_plane.toolchain import find_go
+from local.errors import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ def main() -> None:
     # The CLI adds the engine's address, which its handshake says again, and options for its own logs.
     given, _ = parser.parse_known_args()
     if given.offline:
-        servicer = ProviderServicer(given.package, offline_factory_of(given.package, given.offline), EngineLog())
+        factory = offline_factory_of(given.package, given.offline)
+        servicer = ProviderServicer(given.package, factory, EngineLog(), offline=True)
     else:
         notice = NOTICES.get(given.package, "")
         servicer = ProviderServicer(given.package, factory_of(given.package), EngineLog(), notice)

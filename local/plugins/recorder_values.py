@@ -30,7 +30,7 @@ from pulumi.runtime import rpc
 
 from local.plugins.provider import DiffRequest, DiffResult
 from local.plugins.urn import name_of, type_of
-from local.plugins.values import UNKNOWN, PropertyMap, Secret, Value, without_secrets
+from local.plugins.values import UNKNOWN, PropertyMap, Secret, Value, has_secrets, has_unknowns, without_secrets
 from local.plugins.wire import mask
 
 ACCOUNT: Final = "000000000000"
@@ -134,6 +134,16 @@ def completed(value: Value, added: Mapping[str, Value]) -> Value:
 def simulated_text(*of: str) -> str:
     """A text that is recognizably simulated, the same for the same arguments."""
     return f"simulated-{_digest(*of)}"
+
+
+def simulated_config(config: PropertyMap) -> PropertyMap:
+    """A provider's configuration in which what is unknown is simulated."""
+
+    def known(key: str, value: Value) -> Value:
+        text = simulated_text("config", key)
+        return Secret(text) if has_secrets(value) else text
+
+    return {key: known(key, value) if has_unknowns(value) else value for key, value in config.items()}
 
 
 def is_simulated(value: Value) -> bool:

@@ -40,6 +40,7 @@ from local.plugins.provider import (
     UpdateRequest,
 )
 from local.plugins.recorder import PartlyRecorded, Recorder
+from local.plugins.recorder_values import simulated_config
 from local.plugins.secret_texts import masked, masking
 from local.plugins.urn import type_of
 from local.plugins.values import SIMULATED, PropertyMap, hidden_like
@@ -65,12 +66,15 @@ _CHANGES: Final = {
 class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
     """One provider instance of a package; Pulumi starts a process for each."""
 
-    def __init__(self, package: str, factory: ProviderFactory, log: EngineLog, notice: str = "") -> None:
-        """`notice`: what users must know of this provider."""
+    def __init__(
+        self, package: str, factory: ProviderFactory, log: EngineLog, notice: str = "", *, offline: bool = False
+    ) -> None:
+        """`notice`: what users must know of this provider. `offline`: unknown settings are simulated in previews."""
         self._package = package
         self._notice = notice
         self._factory = factory
         self._log = log
+        self._offline = offline
         self._config: PropertyMap = {}
         self._provider: Provider | None = None
         self._made: set[tuple[str, str]] = set()
@@ -101,7 +105,9 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
 
     def CheckConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
         del context
-        return provider_pb2.CheckResponse(inputs=request.news)
+        # The engine asks a provider with an unknown setting nothing.
+        news = to_struct(simulated_config(from_struct(request.news))) if self._offline else request.news
+        return provider_pb2.CheckResponse(inputs=news)
 
     def DiffConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
         old, new = from_struct(request.old_inputs), from_struct(request.news)

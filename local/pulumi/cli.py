@@ -18,7 +18,7 @@ import yaml
 
 from local.machine.processes import MARK, kill_leftovers
 from local.plugins.packages import installed, write_launchers
-from local.pulumi import backend, passphrase, toolchain
+from local.pulumi import backend, builds, passphrase, toolchain
 from local.pulumi.secrets import PASSPHRASE_VARIABLE
 from local.pulumi.toolchain import Toolchain
 from local.state_folder import write_private
@@ -133,26 +133,11 @@ class PulumiCli:
                 "that release (`make down`), or remove the file if nothing of the stack is left"
             )
         (self.stack_dir / backend.BACKEND_FOLDER).mkdir(parents=True, exist_ok=True)
-        self._write_home()
+        write_kubernetes(self.tools, self._home)
+        write_launchers(self._home, {name: each for name, each in installed().items() if name != "kubernetes"})
         name = yaml.safe_load((self.project / "Pulumi.yaml").read_text())["name"]
         manifest = yaml.safe_dump({"name": name, "runtime": "python"})
         write_private(self.stack_dir / "Pulumi.yaml", f"# For `pulumi stack` commands in this folder.\n{manifest}")
-
-    def _write_home(self) -> None:
-        """The providers: Pulumi's own for Kubernetes, if this machine has it; ours for the rest."""
-        versions = installed()
-        plugin = (
-            self._home / "plugins" / f"resource-kubernetes-v{versions['kubernetes']}" / "pulumi-resource-kubernetes"
-        )
-        plugin.unlink(missing_ok=True)
-        provider = toolchain.kubernetes_provider(self.tools, report)
-        if provider is None:
-            report("our own Kubernetes provider stands in for Pulumi's, which `make binaries` builds")
-        else:
-            del versions["kubernetes"]
-            plugin.parent.mkdir(parents=True, exist_ok=True)
-            plugin.symlink_to(provider)
-        write_launchers(self._home, versions)
 
     def _create(self, environment: Mapping[str, str]) -> None:
         passphrase.passphrase_of(self.stack_dir, needed=False, create=True)
@@ -193,6 +178,22 @@ class PulumiCli:
 def on_stack(project: Path, stack: str, stack_dir: Path) -> PulumiCli:
     """The machine's CLI on a stack; it is built if it is missing. Raises BuildError."""
     return PulumiCli(toolchain.find(report), project, stack, stack_dir)
+
+
+def write_kubernetes(tools: Toolchain, home: Path) -> None:
+    """Put the Kubernetes provider into a PULUMI_HOME: Pulumi's own if this machine has it, else ours."""
+    version = installed()["kubernetes"]
+    plugin = home / "plugins" / f"resource-kubernetes-v{version}" / "pulumi-resource-kubernetes"
+    provider = builds.kubernetes_provider(tools, report)
+    if provider == plugin:
+        return
+    plugin.unlink(missing_ok=True)
+    if provider is None:
+        report("our own Kubernetes provider stands in for Pulumi's, which `make binaries` builds")
+        write_launchers(home, {"kubernetes": version})
+    else:
+        plugin.parent.mkdir(parents=True, exist_ok=True)
+        plugin.symlink_to(provider)
 
 
 def report(line: str) -> None:

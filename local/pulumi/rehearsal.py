@@ -6,10 +6,11 @@ values are known in a preview, so that it holds the policies and addresses that 
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -55,29 +56,40 @@ class Rehearsal:
     stack: str
     folder: Path
 
-    def run(
-        self, checkout: Checkout, command: str, *options: str, capture: bool = True
-    ) -> subprocess.CompletedProcess[str]:
-        """Run preview or up. Raises ProjectError, RehearsalError, OSError."""
+    def preview(self, checkout: Checkout, *options: str, capture: bool = True) -> subprocess.CompletedProcess[str]:
+        """Preview a commit from what is loaded. Raises ProjectError, RehearsalError, OSError."""
         stack_file = self.folder / f"Pulumi.{self.stack}.yaml"
         _write_stack_file(checkout, self.stack, stack_file)
-        environment = self._environment(checkout)
+        environment = self.environment(checkout)
         if not (self.folder / "state").exists():
-            self._create(checkout, environment)
+            (self.folder / "state").mkdir()
+            manifest = {"name": load_project(checkout.project).name, "runtime": "python"}
+            (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(manifest))
+            self._run(environment, "stack", "init", self.stack)
         where = ["--stack", self.stack, "--cwd", str(checkout.project), "--config-file", str(stack_file)]
-        call = [str(self.tools.pulumi), command, *where, *options]
+        call = [str(self.tools.pulumi), "preview", *where, *options]
         return subprocess.run(call, env=environment, capture_output=capture, text=True, check=False)
 
-    def _create(self, checkout: Checkout, environment: Mapping[str, str]) -> None:
-        (self.folder / "state").mkdir()
-        manifest = {"name": load_project(checkout.project).name, "runtime": "python"}
-        (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(manifest))
-        call = [str(self.tools.pulumi), "stack", "init", self.stack, "--non-interactive", "--cwd", str(self.folder)]
+    def load(self, checkout: Checkout, resources: Sequence[Any]) -> None:
+        """Put resources, as `stack export` has them, into the state that a preview has made. Raises RehearsalError."""
+        file = self.folder / "deployment.json"
+        deployment = {
+            "manifest": {"time": "2020-01-01T00:00:00Z", "magic": "", "version": ""},
+            "secrets_providers": {"type": "passphrase", "state": {"salt": _crypter().salt}},
+            "resources": resources,
+        }
+        file.write_text(json.dumps({"version": 3, "deployment": deployment}))
+        self._run(self.environment(checkout), "stack", "import", "--stack", self.stack, "--file", str(file))
+
+    def _run(self, environment: Mapping[str, str], *command: str) -> None:
+        """Run a command of `pulumi stack` in the folder, where it may write the stack file."""
+        call = [str(self.tools.pulumi), *command, "--non-interactive", "--cwd", str(self.folder)]
         done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise RehearsalError(f"stack {self.stack} could not be created: {done.stderr.strip()}")
+            raise RehearsalError(f"pulumi {command[0]} {command[1]} of {self.stack} failed: {done.stderr.strip()}")
 
-    def _environment(self, checkout: Checkout) -> dict[str, str]:
+    def environment(self, checkout: Checkout) -> dict[str, str]:
+        """The variables of the CLI, and so of the program and its policy packs."""
         home = self.folder / "home"
         first = write_offline_launchers(home, installed(checkout.python), checkout.python)
         found = {key: value for key, value in os.environ.items() if key in _KEPT} | dict(self.tools.variables)
@@ -92,7 +104,6 @@ class Rehearsal:
             "PULUMI_DEBUG_COMMANDS": "true",  # `--event-log` is one
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "PULUMI_HOME": str(home),
-            "PULUMI_SKIP_CHECKPOINTS": "true",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
         }
 

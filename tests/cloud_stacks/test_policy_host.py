@@ -236,7 +236,7 @@ def test_the_server_is_gone_after_close(tmp_path: Path) -> None:
         ("import no_such_module", "runtime: python", "No module named 'no_such_module'"),
         ("print('hello')", "runtime: python", 'first line is "hello"'),
         ("", "runtime: {name: python, options: {virtualenv: ../nowhere}}", r"virtualenv: .*nowhere.* does not exist"),
-        ("", "runtime: nodejs", "'nodejs'; the embedded engine supports only python packs"),
+        ("", "runtime: nodejs", "'nodejs'; only python packs can be tested"),
         ("", "[", "PulumiPolicy.yaml"),
         ("", "a", "must be an object"),
     ],

@@ -9,7 +9,6 @@ from unittest.mock import Mock
 
 import pulumi
 import pytest
-from local.engine.providers.dynamic import DynamicProvider
 from pulumi.dynamic import CheckResult
 from pulumi.dynamic.config import Config
 from pulumi.dynamic.dynamic import serialize_provider
@@ -23,7 +22,7 @@ from components.cloud_controller import CloudController, CloudControllerProvider
 from components.cluster_plan import Machine, Step, Target, World
 from components.inputs import WrongInput
 from components.placeholder import PLACEHOLDER
-from local.plugins.dynamic import DynamicServer
+from local.plugins.dynamic import DynamicChecks, DynamicServer
 from tests.fake_kubernetes import FakeKubernetes
 
 ROOT = Path(__file__).parents[2]
@@ -535,7 +534,7 @@ def test_the_plan_is_logged_before_a_create_or_update_beside_the_programs_hooks(
     assert list(registration.request.hooks.before_update) == ["plan-of-x"]
 
 
-@pytest.mark.engine
+@pytest.mark.integration
 def test_through_the_real_dynamic_server_a_first_preview_shows_the_assumed_plan() -> None:
     from local.plugins.values import UNKNOWN as WIRE_UNKNOWN
 
@@ -547,7 +546,7 @@ def test_through_the_real_dynamic_server_a_first_preview_shows_the_assumed_plan(
             "machines": [{"name": "a", "provider_id": WIRE_UNKNOWN}],
             "__provider": serialize_provider(CloudControllerProvider()),
         }
-        result = DynamicProvider(server, {}).check(urn, {}, news)
+        result = DynamicChecks(server, {}).check(urn, {}, news)
     finally:
         server.close()
 

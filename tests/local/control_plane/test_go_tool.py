@@ -9,9 +9,9 @@ import pytest
 
 from local.control_plane import go_tool
 from local.control_plane.actionlint import ACTIONLINT
-from local.control_plane.build import BuildError, Report
 from local.control_plane.go_tool import GoTool
 from local.control_plane.prometheus import PROMETHEUS, PROMTOOL, promtool
+from local.errors import BuildError, Report
 
 LINT = GoTool(folder="lint", module="example.com/lint", package="example.com/lint/cmd/lint", takes="seconds")
 
