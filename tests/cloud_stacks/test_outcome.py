@@ -10,7 +10,7 @@ import pytest
 from cloud_stacks.comparison import report
 from cloud_stacks.outcome import NotEvents, Outcome, Place, of_text
 
-RECORDINGS = Path(__file__).with_name("recordings")
+SAMPLES = Path(__file__).parent / "samples"
 PREVIEW = Path(__file__).parent / "samples" / "preview.json"
 """What Pulumi's CLI wrote (`preview --json`)."""
 URN = "urn:pulumi:dev::shop::"
@@ -127,7 +127,7 @@ def test_a_deletion_that_leaves_the_resource_is_told_from_one_that_does_not() ->
 
 def test_the_unchanged_resources_that_a_digest_only_counts_are_reported() -> None:
     """Recorded by `pulumi preview --json` of CLI 3.274.1: of six unchanged resources it lists the stack alone."""
-    recorded = (RECORDINGS / "preview-unchanged.json").read_text()
+    recorded = (SAMPLES / "preview-unchanged.json").read_text()
 
     found = report(of_text(recorded))
 
