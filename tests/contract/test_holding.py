@@ -119,9 +119,12 @@ def test_nor_does_a_process_that_has_changed_a_service_believe_that_its_load_bal
 
 
 def test_with_a_machine_of_the_cluster_a_lost_load_balancer_is_made_again(harness: Harness) -> None:
-    cluster = with_lost_load_balancer(harness)
+    cluster, _ = serving(harness, harness.node("one"))
+    whole = harness.snapshot()
+    Process(harness).bring(None)
 
     started(harness, cluster)
 
+    assert not differences(harness.snapshot(), whole)
     assert cluster.ingress == [each.to_json() for each in Process(harness).only().ingress]
     assert HELD not in cluster.reasons

@@ -169,16 +169,6 @@ def test_every_write_passes_the_fence_and_no_read_does() -> None:
     assert len(http.sent) == 2
 
 
-def test_the_observer_hears_of_every_attempt() -> None:
-    heard: list[tuple[str, str]] = []
-    one, _ = client(refusal("Throttling"), {})
-    one.observer = lambda operation, _, error: heard.append((operation, type(error).__name__))
-
-    one.call("ecs", "DescribeInstances", {"InstanceIds": '["i-1"]'})
-
-    assert heard == [("ecs DescribeInstances", "Throttled"), ("ecs DescribeInstances", "NoneType")]
-
-
 def test_a_refused_key_is_replaced_once() -> None:
     keys = [AccessKey("old"), AccessKey("new")]
 

@@ -70,12 +70,6 @@ def test_states(site: MyCloudSite, state: State, expected: InstanceState | None)
     assert (instance and instance.state) == expected
 
 
-def test_a_machine_that_the_cloud_does_not_know_is_gone(site: MyCloudSite) -> None:
-    refs = [InstanceRef("n", "mycloud://local/zone-a/i-000000000000"), InstanceRef("unknown")]
-
-    assert site.cloud.instances.describe(refs) == {refs[0]: None, refs[1]: None}
-
-
 def test_a_name_that_was_used_before_means_the_machine_that_lives(site: MyCloudSite) -> None:
     site.machine("worker-0", state=State.TERMINATED)
     living = site.machine("worker-0")
@@ -83,28 +77,6 @@ def test_a_name_that_was_used_before_means_the_machine_that_lives(site: MyCloudS
     instance = site.cloud.instances.describe([InstanceRef("worker-0")])[InstanceRef("worker-0")]
 
     assert instance is not None and instance.id == living["id"]
-
-
-def test_many_nodes_cost_few_calls(site: MyCloudSite) -> None:
-    names = [f"worker-{number}" for number in range(8)]
-    machines = [site.machine(name) for name in names]
-    refs = [InstanceRef(m["name"], provider_id(m)) for m in machines[:4]] + [InstanceRef(n) for n in names[4:]]
-    before = site.calls("GET /v1/machines")
-
-    found = site.cloud.instances.describe(refs)
-
-    assert [instance.name for instance in found.values() if instance] == names
-    assert site.calls("GET /v1/machines") - before == 2
-
-
-def test_the_list_has_the_clusters_machines_terminated_ones_too(site: MyCloudSite) -> None:
-    site.machine("other", tags={})
-    living, gone = site.machine("worker-0"), site.machine("worker-1", state=State.TERMINATED)
-
-    assert {(machine.id, machine.state) for machine in site.cloud.instances.list()} == {
-        (living["id"], InstanceState.RUNNING),
-        (gone["id"], InstanceState.TERMINATED),
-    }
 
 
 # ------------------------------------------------------------------------------------------------------------ routes
