@@ -81,8 +81,7 @@ crash-test: set-up binaries ## Kill the daemon after each call that changes some
 
 properties: set-up ## Test the properties of controllers and engine with many more random sequences than the tests (minutes)
 	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_*_any_history.py \
-		tests/cloud_controller/controllers/test_nodes_stateful.py tests/local/engine/steps/test_*invariants.py \
-		tests/local/engine/steps/test_aliases.py
+		tests/local/engine/steps/test_*invariants.py tests/local/engine/steps/test_aliases.py
 
 check: style types ## Run the linters of code and workflows, the format check, the layer check and the type checker
 

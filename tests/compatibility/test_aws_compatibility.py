@@ -13,10 +13,11 @@ import pytest
 
 from benchmarks.aws import peer
 from benchmarks.aws.daemons import OURS
+from tests.compatibility import aws_recorded
 from tests.compatibility.aws_differences import DIFFERENCES
 from tests.compatibility.aws_left import Json
 from tests.compatibility.aws_page import PAGE, page
-from tests.compatibility.aws_run import digest, node_results, read_recorded, results
+from tests.compatibility.aws_run import node_results, results
 from tests.compatibility.aws_services import CASES
 from tests.compatibility.differences import found, outdated, unlisted
 from tests.sampling import turn
@@ -27,7 +28,7 @@ RECORD_ANEW = "record anew: python -m tests.compatibility.aws_run"
 
 @pytest.fixture(scope="module")
 def recorded() -> Mapping[str, Any]:
-    return read_recorded()
+    return aws_recorded.read()
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def peers(recorded: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def test_what_was_recorded_is_of_these_services_and_versions(recorded: Mapping[str, Any]) -> None:
-    assert recorded["services"] == {case.name: digest(case) for case in CASES}, RECORD_ANEW
+    assert recorded["services"] == {case.name: aws_recorded.digest(case) for case in CASES}, RECORD_ANEW
     assert recorded["versions"]["cloud-provider-aws"] == peer.CONTROLLER.version(), RECORD_ANEW
     assert recorded["versions"]["moto"] == moto.__version__, RECORD_ANEW
 
