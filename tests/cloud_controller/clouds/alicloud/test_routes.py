@@ -8,6 +8,7 @@ from cloud_controller.cloud import (
     AccessDenied,
     Conflict,
     InvalidConfiguration,
+    NotFound,
     Route,
     Throttled,
     Unavailable,
@@ -262,6 +263,19 @@ def test_a_quota_that_cannot_be_read_is_unknown(code: str) -> None:
     cloud = Account().cloud()
 
     assert VpcRoutes(one, cloud._config, cloud.instances, cloud._concurrently).quota() is None
+
+
+def test_a_route_that_another_process_deleted_meanwhile_is_deleted_with_success(alicloud: Account) -> None:
+    machine = alicloud.machine("one")
+    cloud = alicloud.cloud(route_table_ids=(alicloud.table,))
+    gone = Refusal(404, "InvalidRouteEntry.NotFound", "the whole call fails")
+    alicloud.standin.faults.add(Fault("vpc.DeleteRouteEntries", gone))
+    add_route(alicloud, alicloud.table, Route("10.1.1.0/24", machine))
+
+    (failure,) = cloud.routes.delete(routes_to(machine, 2))
+
+    assert failure.route.destination_cidr == "10.1.1.0/24"
+    assert isinstance(failure.error, NotFound)
 
 
 @pytest.mark.parametrize("answer", [{"InstanceId": "i-1"}, refusal("Forbidden.RAM", status=403)])

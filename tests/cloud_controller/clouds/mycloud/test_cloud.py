@@ -70,6 +70,12 @@ def test_states(site: MyCloudSite, state: State, expected: InstanceState | None)
     assert (instance and instance.state) == expected
 
 
+def test_a_machine_that_the_cloud_does_not_know_is_gone(site: MyCloudSite) -> None:
+    refs = [InstanceRef("n", "mycloud://local/zone-a/i-000000000000"), InstanceRef("unknown")]
+
+    assert site.cloud.instances.describe(refs) == {refs[0]: None, refs[1]: None}
+
+
 def test_a_name_that_was_used_before_means_the_machine_that_lives(site: MyCloudSite) -> None:
     site.machine("worker-0", state=State.TERMINATED)
     living = site.machine("worker-0")

@@ -190,6 +190,13 @@ class World(RuleBasedStateMachine):
             self.api.change(PERSISTENT_VOLUMES, claim["spec"]["volumeName"], lambda pv: pv["spec"].update(change))
             self.decided[claim["metadata"]["uid"]] = policy
 
+    @rule()
+    def somebody_deletes_what_stands_for_volumes_to_be_kept(self) -> None:
+        for name, pv in [*self.api.objects(PERSISTENT_VOLUMES).items()]:
+            retained = pv["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+            if retained and pv.get("status", {}).get("phase") == "Released":
+                self.api.remove(PERSISTENT_VOLUMES, name)
+
     @rule(name=names, node=st.sampled_from(WORKERS))
     def a_pod_comes_to_a_node(self, name: str, node: str) -> None:
         claim = self.claims.get(f"default/{name}")
