@@ -78,8 +78,7 @@ crash-test: set-up binaries ## Kill the daemon after each call that changes some
 		tests/cloud_controller/clouds/aws/test_*_crashes.py tests/contract/test_interruptions.py
 
 properties: set-up ## Test the properties of controllers with many more random sequences than the tests (minutes)
-	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_*_any_history.py \
-		tests/cloud_controller/controllers/test_nodes_stateful.py
+	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_*_any_history.py
 
 check: style types ## Run the linters of code and workflows, the format check, the layer check and the type checker
 

@@ -150,7 +150,8 @@ def _parser() -> Parser:
         "files",
         nargs="+",
         metavar="FILE",
-        help="`pulumi preview --json`, or an event log of the CLI; -: standard input",
+        help="`pulumi preview --json`, or an event log of the CLI (`--event-log FILE`, with PULUMI_DEBUG_COMMANDS=1 in "
+        "its environment), which has the policy findings; -: standard input",
     )
     start = commands.add_parser(
         "new",

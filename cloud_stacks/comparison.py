@@ -110,7 +110,7 @@ def report(outcome: Outcome, base: Outcome | None = None, stack: str = "") -> St
     return StackReport(
         stack or outcome.stack,
         shown,
-        len(outcome.resources) - len(changed),
+        len(outcome.resources) - len(changed) + outcome.unlisted,
         tuple(f for f in outcome.findings if _identity(f) not in known),
         tuple(f for f in base.findings if _identity(f) not in now) if base else (),
         len(known & now),

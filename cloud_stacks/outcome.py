@@ -119,6 +119,8 @@ class Outcome:
     resources: tuple[Resource, ...]
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
+    unlisted: int = 0
+    """How many unchanged resources a digest only counts."""
 
 
 class NotEvents(ValueError):
@@ -145,7 +147,7 @@ def of_text(text: str) -> Outcome:
             outcome = _of_digest(first)
         else:
             outcome = _of_events([json.loads(line) for line in text.splitlines() if line.strip()], {})
-        if not (outcome.resources or outcome.findings or outcome.problems):
+        if not (outcome.resources or outcome.findings or outcome.problems or outcome.unlisted):
             # What is left of an engine that failed: a plan of nothing would read as a stack that does not change.
             raise ValueError("it is empty")
         return outcome
@@ -192,7 +194,9 @@ def _of_digest(digest: Json) -> Outcome:
         _add(resources, step["op"], step["urn"], old, new, reasons, differing)
     problems = [found for event in digest.get("diagnostics") or () for found in _problem(event, places)]
     placed = tuple(_with_place(resource, places) for resource in resources.values())
-    return _outcome(placed, [], problems)
+    listed = sum(resource.op == "same" for resource in placed)
+    unlisted = max(0, (digest.get("changeSummary") or {}).get("same", 0) - listed)
+    return replace(_outcome(placed, [], problems), unlisted=unlisted)
 
 
 def _places(steps: Iterable[Json]) -> dict[str, Place]:

@@ -20,18 +20,17 @@ import pulumi
 from pulumi.dynamic import (
     CheckFailure,
     CheckResult,
-    ConfigureRequest,
     CreateResult,
     DiffResult,
     ReadResult,
     Resource,
-    ResourceProvider,
     UpdateResult,
 )
 from pulumi.output import UNKNOWN, Unknown
 
 from . import clouds, cluster_access
 from .arguments import checked
+from .dynamic_provider import DynamicProvider
 from .inputs import deadline_problem, is_cidr, naming_itself
 from .placeholder import PlaceholderSecrets
 from .plan_message import plan_hook
@@ -53,16 +52,8 @@ _COMPARED = (*_REQUIRED, "existing")
 _REPLACING = ("cloud", "cluster_id", "network_id")
 
 
-class CloudControllerProvider(ResourceProvider):
+class CloudControllerProvider(DynamicProvider):
     """See the module. Every message that the user can act on comes from `check`."""
-
-    # The pickled form is this class's name and nothing else: no secret to hide, and diffs stay readable.
-    serialize_as_secret_always = False
-
-    _config: Any
-
-    def configure(self, req: ConfigureRequest) -> None:
-        self._config = req.config
 
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
         deadline = news.get("deadline")

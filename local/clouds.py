@@ -1,6 +1,6 @@
 """What a cloud offers to run its stacks on one machine: a descriptor, found by an entry point of `local.clouds`.
 
-Every command and every run of the engine loads the descriptors: their modules import nothing heavy until called.
+Every command and every plugin loads the descriptors: their modules import nothing heavy until called.
 """
 
 from __future__ import annotations

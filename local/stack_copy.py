@@ -41,7 +41,7 @@ def copy_of(stack_dir: Path) -> Path:
 def write_stack_copy(source: Path, stack_dir: Path, site: SiteConfig) -> Path:
     """Write the copy of `source` for a site into `stack_dir` and return its path.
 
-    The copy has the stack's name, whatever `source` is called: the engine is given that name.
+    The copy has the stack's name, whatever `source` is called: the CLI is given that name.
 
     Raises StackFileError, or SecretsError if the passphrase does not decrypt earlier secrets.
     """

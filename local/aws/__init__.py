@@ -1,4 +1,4 @@
-"""AWS on one machine: a simulator (moto) with real control planes and machines, and AWS's packages in the engine."""
+"""AWS on one machine: a simulator (moto) with real control planes and machines, and what manages AWS's packages."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def locks(stack_dir: Path) -> Iterator[Lock]:
     for path in sorted((stack_dir / BACKEND_FOLDER).glob(f".pulumi/locks/**/{stack_dir.name}/*.json")):
         try:
             found = json.loads(path.read_text())
-            yield Lock(int(found["pid"]), str(found["hostname"]), str(found["timestamp"]))
+            yield Lock(int(found["pid"]), str(found["hostname"]), str(found["timestamp"]).partition(".")[0])
         except FileNotFoundError:
             continue  # its run has just ended
         except (KeyError, TypeError, ValueError, OSError) as error:
@@ -120,15 +120,8 @@ def held_by(lock: Lock, stack: str) -> str:
     return f"another run is changing stack {stack} ({run}): wait for it, or press Ctrl-C where it runs{gone}"
 
 
-def killed_creates(stack_dir: Path) -> str:
-    """What to do about objects whose creation was killed; "" without any. Raises StateError."""
+def killed_creates(stack_dir: Path) -> list[str]:
+    """The names of the objects whose creation was killed. Raises StateError."""
     _, found = deployment(stack_dir) or (None, {})
     pending = found.get("pending_operations") or ()
-    created = [each["resource"]["urn"].rpartition("::")[2] for each in pending if each["type"] == "creating"]
-    if not created:
-        return ""
-    clear = f'make refresh STACK={stack_dir.name} ARGS="--skip-preview --clear-pending-creates"'
-    return (
-        f"a run was killed while it created {', '.join(created)}: `up` creates it again, which finds what was made; "
-        f"afterwards, clear the pending create: {clear}"
-    )
+    return [each["resource"]["urn"].rpartition("::")[2] for each in pending if each["type"] == "creating"]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from local.machine.processes import MARK, kill_leftovers
 from local.plugins.packages import installed, write_launchers
 from local.pulumi import backend, builds, passphrase, toolchain
 from local.pulumi.secrets import PASSPHRASE_VARIABLE
@@ -55,6 +56,7 @@ class PulumiCli:
         found["PULUMI_BACKEND_URL"] = (self.stack_dir / backend.BACKEND_FOLDER).as_uri()
         found["PULUMI_STACK"] = self.stack
         found["PULUMI_SKIP_UPDATE_CHECK"] = "true"
+        found[MARK] = str(self.stack_dir)
         found["PULUMI_DIY_BACKEND_GZIP"] = "false"  # backend.py reads the state
         if PASSPHRASE_VARIABLE not in inherited:
             named = inherited.get(passphrase.FILE_VARIABLE)
@@ -68,7 +70,8 @@ class PulumiCli:
 
         With `--json` it must not: its question would be mixed into the JSON.
         """
-        asking = command == "preview" or (asks and command != "refresh" and not {"--json", "-j"} & set(options))
+        only_shown = command == "preview" or "--preview-only" in options
+        asking = only_shown or (asks and command != "refresh" and not {"--json", "-j"} & set(options))
         return [
             command,
             *("--stack", self.stack, "--cwd", str(self.project), "--config-file", str(self.stack_file)),
@@ -95,6 +98,8 @@ class PulumiCli:
             if lock.alive:
                 raise PulumiCliError(backend.held_by(lock, self.stack))
         if dead := [str(lock.pid) for lock in backend.locks(self.stack_dir)]:
+            # What that run started may still be at work: the server of dynamic resources never looks for the CLI.
+            kill_leftovers(self.stack_dir)
             self._call(["cancel", "--yes", "--cwd", str(self.stack_dir)], os.environ, capture=True)
             report(f"removed the lock of a run that was killed (process {', '.join(dead)})")
 
@@ -114,8 +119,10 @@ class PulumiCli:
             self._create(environment)
         asks = sys.stdin.isatty() and sys.stdout.isatty()
         code = self._call(self.operation(command, options, asks=asks), environment).returncode
-        if left := backend.killed_creates(self.stack_dir):
-            report(left)
+        if created := backend.killed_creates(self.stack_dir):
+            again = "" if command == "up" and code == 0 else "`up` makes it again, which finds what was made; then "
+            clear = f'make refresh STACK={self.stack} ARGS="--skip-preview --clear-pending-creates"'
+            report(f"a run was killed while it created {', '.join(created)}; {again}clear the pending create: {clear}")
         return code
 
     def _prepare(self) -> None:
@@ -133,6 +140,7 @@ class PulumiCli:
         write_private(self.stack_dir / "Pulumi.yaml", f"# For `pulumi stack` commands in this folder.\n{manifest}")
 
     def _create(self, environment: Mapping[str, str]) -> None:
+        passphrase.passphrase_of(self.stack_dir, needed=False, create=True)
         # In the stack's own folder: this command may write the stack file.
         call = ["stack", "init", self.stack, "--non-interactive", "--cwd", str(self.stack_dir)]
         done = self._call(call, environment, capture=True)

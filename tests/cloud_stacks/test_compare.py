@@ -131,7 +131,11 @@ def test_what_differs_is_shown_without_secrets_and_with_the_programs_line(report
     settings, till = reports["violated"]["changes"]
 
     # Each commit's own module says which one it is.
-    assert (settings["op"], settings["name"], settings["place"]["line"]) == ("replace", "settings", line_of('"s"'))
+    assert (settings["op"], settings["name"], settings["place"]["line"]) == (
+        "replace",
+        "settings",
+        line_of('"settings"'),
+    )
     assert lines(settings) == [("data.commit", '"base"', '"head"')]
     assert (till["op"], till["name"], till["place"]["line"]) == ("update", "till", line_of('"till"'))
     assert lines(till) == [("token", "[secret]", "[secret]")]

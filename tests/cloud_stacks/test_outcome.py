@@ -10,6 +10,7 @@ import pytest
 from cloud_stacks.comparison import report
 from cloud_stacks.outcome import NotEvents, Outcome, Place, of_text
 
+SAMPLES = Path(__file__).parent / "samples"
 PREVIEW = Path(__file__).parent / "samples" / "preview.json"
 """What Pulumi's CLI wrote (`preview --json`)."""
 URN = "urn:pulumi:dev::shop::"
@@ -122,6 +123,16 @@ def test_a_deletion_that_leaves_the_resource_is_told_from_one_that_does_not() ->
 
     for text in (json.dumps(digest), lines({"resourcePreEvent": {"metadata": metadata}})):
         assert [each.retained for each in of_text(text).resources] == [True]
+
+
+def test_the_unchanged_resources_that_a_digest_only_counts_are_reported() -> None:
+    """Recorded by `pulumi preview --json` of CLI 3.274.1: of six unchanged resources it lists the stack alone."""
+    recorded = (SAMPLES / "preview-unchanged.json").read_text()
+
+    found = report(of_text(recorded))
+
+    assert (found.changes, found.unchanged) == ((), 6)
+    assert report(of_text('{"changeSummary": {"same": 6}}')).unchanged == 6
 
 
 def test_internal_inputs_and_default_providers_are_no_differences() -> None:

@@ -99,7 +99,7 @@ class Recording:
 
 def _qualified(parent: str, type_: str) -> str:
     """The types of a resource's parents, but for the stack's, before its own."""
-    above = urn.parse(parent).type if parent else STACK_TYPE
+    above = parent.split("::")[2] if parent else STACK_TYPE
     return type_ if above == STACK_TYPE else f"{above}${type_}"
 
 

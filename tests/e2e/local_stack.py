@@ -51,7 +51,10 @@ class LocalStack:
         return cls(state, stack_file, name)
 
     def run(self, verb: str, *arguments: str, expect: int = 0) -> str:
-        """Run `python -m local VERB`; the test fails with the whole output if the exit code differs."""
+        """Run `python -m local VERB`; returns its output, a failure's with its errors.
+
+        The test fails with all of it if the exit code differs.
+        """
         done = subprocess.run(
             [*self._command(verb), *arguments],
             cwd=ROOT,
@@ -62,7 +65,7 @@ class LocalStack:
             env={**os.environ, "PULUMI_DEBUG_COMMANDS": "true"},  # for --event-log
         )
         assert done.returncode == expect, f"{verb}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        return done.stdout + done.stderr if expect else done.stdout
 
     def start(self, verb: str) -> subprocess.Popen[bytes]:
         """Start `python -m local VERB` without waiting; the caller ends it."""
@@ -168,10 +171,10 @@ class LocalStack:
         (process,) = [p for p in self.processes() if p.name == name]
         process.signal(signal.SIGKILL)
 
-    def kill_pulumi(self) -> None:
-        """SIGKILL the run of Pulumi's CLI that changes the stack."""
+    def signal_pulumi(self, number: signal.Signals) -> None:
+        """Send a signal to the run of Pulumi's CLI that changes the stack."""
         (lock,) = locks(self.state / "stacks" / self.name)
-        os.kill(lock.pid, signal.SIGKILL)
+        os.kill(lock.pid, number)
 
     def kill_machine(self, id: str) -> None:
         """SIGKILL the machine; its pods die with it."""

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import signal
 from pathlib import Path
 
 import pytest
 
-from cloud_controller.kube import CONFIG_MAPS, DEPLOYMENTS, PatchType
+from cloud_controller.kube import CONFIG_MAPS, DEPLOYMENTS
 from cloud_stacks import cli as cloud_stacks
 from tests.e2e.local_stack import LocalStack, eventually
 
@@ -45,13 +44,11 @@ def test_a_refresh_without_drift_changes_nothing_the_first_and_the_second_time(s
     assert stack.changes("refresh", "--expect-no-changes") == {}
 
 
-def test_a_refresh_finds_what_others_changed_and_up_restores_it(stack: LocalStack) -> None:
-    deployment = urn(stack, "apps/v1:Deployment::web")
-    stack.kube.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 1}}, "default", type=PatchType.MERGE)
+def test_a_refresh_finds_what_others_deleted_and_up_makes_it_again(stack: LocalStack) -> None:
+    stack.kube.delete(DEPLOYMENTS, "echo", "default")
 
-    assert stack.changes("refresh") == {"update": 1}
-    assert stack.changes("up") == {"update": 1}
-    assert deployment == urn(stack, "apps/v1:Deployment::web")
+    assert stack.changes("refresh") == {"delete": 1}
+    assert stack.changes("up") == {"create": 1}
 
 
 def test_expected_no_changes_but_a_change_is_exit_code_7(stack: LocalStack) -> None:
@@ -80,7 +77,7 @@ def test_a_second_run_is_refused_while_the_first_works_and_ctrl_c_ends_that_one_
     try:
         assert "another run is changing stack local" in stack.run("up", expect=1)
     finally:
-        os.kill(run.pid, signal.SIGINT)
+        stack.signal_pulumi(signal.SIGINT)
         assert run.wait() != 0
 
     stack.scale_workers(3)

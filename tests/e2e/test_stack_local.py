@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -277,7 +278,7 @@ def test_an_up_killed_while_it_makes_a_machine_is_finished_by_the_next_one(stack
     stack.scale_workers(3)
     run = stack.start("up")
     eventually(lambda: {m["name"] for m in live_machines(stack)} - before, "the third worker is being made")
-    stack.kill_pulumi()
+    stack.signal_pulumi(signal.SIGKILL)
     assert run.wait() != 0
 
     stack.run("up")

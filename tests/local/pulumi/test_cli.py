@@ -37,6 +37,10 @@ def test_an_operation_names_stack_program_and_the_copy_of_the_stack_file(cli: Pu
     ]
 
 
+def test_what_only_shows_a_plan_gets_no_yes(cli: PulumiCli) -> None:
+    assert "--yes" not in cli.operation("refresh", ["--preview-only"])
+
+
 @pytest.mark.parametrize("command", ["up", "refresh", "destroy"])
 def test_the_cli_gets_yes_without_a_terminal(cli: PulumiCli, command: str) -> None:
     assert "--yes" in cli.operation(command, [])
@@ -162,22 +166,13 @@ def test_a_lock_that_has_just_been_removed_is_ignored(cli: PulumiCli) -> None:
     assert list(locks(cli.stack_dir)) == []
 
 
-def test_a_killed_create_is_reported_with_the_command_that_clears_it(cli: PulumiCli) -> None:
+def test_only_creates_that_were_killed_are_left_to_people(cli: PulumiCli) -> None:
     killed = {"web": "creating", "echo": "updating", "other": "deleting"}
     pending = [{"resource": {"urn": f"urn:pulumi:local::p::t::{name}"}, "type": kind} for name, kind in killed.items()]
     write_cli_state(cli, STACK, pending_operations=pending)
 
-    way = killed_creates(cli.stack_dir)
-
     # The next `up` or `refresh` settles an update and a delete.
-    assert way.startswith("a run was killed while it created web: `up` creates it again")
-    assert way.endswith('make refresh STACK=local ARGS="--skip-preview --clear-pending-creates"')
-
-
-def test_without_locks_and_pending_creates_nothing_is_reported(cli: PulumiCli) -> None:
-    write_cli_state(cli, STACK)
-
-    assert killed_creates(cli.stack_dir) == ""
+    assert killed_creates(cli.stack_dir) == ["web"]
 
 
 @pytest.mark.integration
