@@ -161,7 +161,9 @@ def _lines(resource: Resource) -> list[Line]:
         else:
             lines.append(Line("~", text, _text(was), _text(is_now)))
     shown = {str(paths.parse(line.path)[0]) for line in lines}
-    secret = dict.fromkeys(str(paths.named(path)[0]) for path in resource.differing if path)
+    # Of a component, the CLI only says that something differs: if nothing that shows does, then a secret.
+    differing = resource.differing or (() if lines else tuple(after))
+    secret = dict.fromkeys(str(paths.named(path)[0]) for path in differing if path)
     lines += [Line("~", key, SECRET, SECRET) for key in secret if key not in shown and _holds_secret(after.get(key))]
     return lines
 

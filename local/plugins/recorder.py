@@ -59,7 +59,7 @@ class Recorder:
 
     def diff(self, request: DiffRequest) -> DiffResult:
         """As the package's rules compare; else every difference is an update."""
-        return self.rules.compare(request)
+        return _by_inputs(self.rules.compare(request), request)
 
     def create(self, request: CreateRequest) -> CreateResult:
         urn, inputs = request.urn, request.inputs
@@ -130,7 +130,16 @@ class StandIn(Recorder):
         Otherwise a provider that reports a difference for equal inputs would report it in every run.
         """
         answer = self._provider.diff(request)
-        return replace(answer, changed=False if answer.changed is False else None)
+        return answer if answer.changed is False else _by_inputs(replace(answer, changed=None), request)
+
+
+def _by_inputs(answer: DiffResult, request: DiffRequest) -> DiffResult:
+    """An undecided answer as the inputs decide it, with what differs: a secret shows in no other way."""
+    if answer.changed is not None:
+        return answer
+    old, new = request.old_inputs, request.news
+    keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    return replace(answer, changed=bool(keys), diffs=(*answer.diffs, *keys))
 
 
 def _marked(outputs: PropertyMap) -> PropertyMap:

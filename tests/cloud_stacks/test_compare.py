@@ -22,6 +22,12 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import shop
 
+
+class Till(pulumi.ComponentResource):
+    def __init__(self, name, token):
+        super().__init__("shop:index:Till", name, {"token": token})
+
+
 stack = pulumi.get_stack()
 shop.check(stack)
 cluster = kubernetes.Provider("cluster", kubeconfig=pulumi.Config().require_secret("kubeconfig"))
@@ -31,7 +37,7 @@ data = {"level": "debug" if stack == "violated" else "info", "commit": shop.COMM
 if stack == "unsure" and shop.COMMIT == "head":
     data["level"] = space.status.phase
 if stack == "violated":
-    pulumi.ComponentResource("shop:index:Till", "till", {"token": pulumi.Output.secret(f"of-{shop.COMMIT}")})
+    Till("till", pulumi.Output.secret(f"of-{shop.COMMIT}"))
 if stack in ("violated", "unsure"):
     kubernetes.core.v1.ConfigMap("settings", metadata={"name": "s", "namespace": "shop"}, data=data, opts=opts)
 if stack != "removed" or shop.COMMIT == "base":
@@ -146,7 +152,7 @@ def test_a_program_that_fails_is_an_error_at_its_line(reports: Reports) -> None:
     report = reports["broken-now"]
 
     assert messages(report) == [("error", "ValueError: no such shop")]
-    assert report["problems"][0]["place"] == {"path": "__main__.py", "line": 6}
+    assert report["problems"][0]["place"] == {"path": "__main__.py", "line": line_of("shop.check")}
     assert report["failed"]
 
 
