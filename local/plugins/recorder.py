@@ -117,9 +117,12 @@ class StandIn(Recorder):
         self._calls = calls
 
     def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
+        """As the provider's, which adds nothing new to what the program has not changed."""
         hidden = {k: v for k, v in news.items() if self._calls and is_simulated(v)}
         result = self._provider.check(urn, olds, {**news, **dict.fromkeys(hidden, UNKNOWN)})
-        return replace(result, inputs={**result.inputs, **hidden})
+        same = bool(olds) and all(key in olds and olds[key] == value for key, value in news.items())
+        added = {k: v for k, v in olds.items() if same and k in result.inputs and k not in news}
+        return replace(result, inputs={**result.inputs, **added, **hidden})
 
     def diff(self, request: DiffRequest) -> DiffResult:
         """What the provider replaces, and whether nothing differs; whether something differs is decided by the inputs.
