@@ -30,7 +30,8 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return folder
 
 
-def build(_: Path, name: str, version: str, folder: Path, target: Path, __: Report, *, package: str, tags: str) -> None:
+def build(_: Path, name: str, version: str, folder: Path, target: Path, __: Report, **options: str) -> None:
+    package, tags = options["package"], options["tags"]
     target.write_text(f"{name} {version} of {package} in {folder.name}{tags and f' with {tags}'}")
 
 

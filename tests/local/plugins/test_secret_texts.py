@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from local.plugins.secret_texts import hidden, masked
 from local.plugins.values import Secret
-
-pytestmark = pytest.mark.engine
 
 
 def test_secrets_that_an_error_quotes_are_masked() -> None:
