@@ -31,7 +31,7 @@ def test_what_is_newer_than_the_matrix_is_unknown_and_no_pass() -> None:
 
 
 def test_the_matrix_has_every_minor_version_up_to_1_37() -> None:
-    assert {f"1.{minor}" for minor in range(28, 37)} == MATRIX.keys()
+    assert {f"1.{minor}" for minor in range(28, 38)} == MATRIX.keys()
 
 
 @pytest.mark.parametrize(("ccm", "kubernetes"), [("latest", "1.32"), ("v1.32.0", "newest"), ("v2.0.0", "1.32")])
