@@ -1,9 +1,7 @@
 # Every target prepares what it needs, so any of them works as the first command in a fresh clone.
 SHELL := /bin/sh
 STACK ?= local
-# pulumi: run the stack with the CLI on PATH instead of the embedded engine.
-ENGINE ?=
-# More options, such as ARGS="--target '**::my-service'"; `python -m local.engine up --help` lists them.
+# More options, such as ARGS="--target '**::my-service'"; `pulumi up --help` lists them.
 ARGS ?=
 # YES=1: `make up` and `make down` replace and delete without asking.
 YES ?=
@@ -21,27 +19,27 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all tests-alone test-fast crash-test properties preview diff refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries prometheus clean
+.PHONY: help up pulumi test test-all tests-alone test-fast crash-test properties preview diff refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries control-plane prometheus clean
 
 help: ## Show this list
-	@echo "usage: make TARGET [STACK=local] [ENGINE=pulumi] [YES=1] [ARGS=\"--target URN ...\"]"
+	@echo "usage: make TARGET [STACK=local] [YES=1] [ARGS=\"--target URN ...\"]"
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
-up: set-up binaries ## Create or update the stack: from nothing to a load balancer that answers
-	@$(VENV_PYTHON) -m local up --stack $(STACK) $(ENGINE:%=--engine %) $(YES:%=--yes) $(ARGS)
+up: set-up control-plane ## Create or update the stack: from nothing to a load balancer that answers
+	@$(VENV_PYTHON) -m local up --stack $(STACK) $(YES:%=--yes) $(ARGS)
 
 preview: set-up ## Show what `make up` would change
-	@$(VENV_PYTHON) -m local preview --stack $(STACK) $(ENGINE:%=--engine %) $(ARGS)
+	@$(VENV_PYTHON) -m local preview --stack $(STACK) $(ARGS)
 
 diff: set-up ## Show what this checkout changes of every stack, without a cloud (BASE=main)
 	@$(VENV_PYTHON) -m cloud_stacks diff --base $(BASE) $(ARGS)
 
 refresh: set-up ## Read what exists into the stack's state, and show drift
-	@$(VENV_PYTHON) -m local refresh --stack $(STACK) $(ENGINE:%=--engine %) $(ARGS)
+	@$(VENV_PYTHON) -m local refresh --stack $(STACK) $(ARGS)
 
 down: set-up ## Destroy the stack, then stop the local site
-	@$(VENV_PYTHON) -m local down --stack $(STACK) $(ENGINE:%=--engine %) $(YES:%=--yes) $(ARGS)
+	@$(VENV_PYTHON) -m local down --stack $(STACK) $(YES:%=--yes) $(ARGS)
 
 stop: set-up ## Stop the local site's processes and keep all data; `make up` continues from there
 	@$(VENV_PYTHON) -m local stop --stack $(STACK)
@@ -79,10 +77,8 @@ crash-test: set-up binaries ## Kill the daemon after each call that changes some
 		tests/crash/test_aws_crash_points.py tests/crash/test_alicloud.py \
 		tests/cloud_controller/clouds/aws/test_*_crashes.py tests/contract/test_interruptions.py
 
-properties: set-up ## Test the properties of controllers and engine with many more random sequences than the tests (minutes)
-	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_*_any_history.py \
-		tests/cloud_controller/controllers/test_nodes_stateful.py tests/local/engine/steps/test_*invariants.py \
-		tests/local/engine/steps/test_aliases.py
+properties: set-up ## Test the properties of controllers with many more random sequences than the tests (minutes)
+	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_*_any_history.py
 
 check: style types ## Run the linters of code and workflows, the format check, the layer check and the type checker
 
@@ -100,6 +96,9 @@ types: set-up
 format: set-up ## Format the code and apply the linter's fixes
 	@.venv/bin/ruff format
 	@.venv/bin/ruff check --fix
+
+pulumi: set-up ## Run Pulumi's CLI on the stack: make pulumi ARGS="stack output"; builds it where it is missing
+	@$(VENV_PYTHON) -m local pulumi --stack $(STACK) -- $(ARGS)
 
 new-stack: ## Create a stack file from the commented template (NAME=x; CLUSTER=existing for a cluster that you have)
 	@tools/new-stack "$(NAME)" $(CLUSTER)
@@ -136,8 +135,11 @@ $(SET_UP): requirements.txt pyproject.toml tools/set-up
 	@tools/set-up
 	@touch $@
 
-binaries: set-up ## Build the control plane if it is not cached (minutes, once per machine)
+control-plane: set-up
 	@$(VENV_PYTHON) -m local.control_plane build
+
+binaries: control-plane ## Build the control plane, Pulumi's CLI and its Kubernetes provider where they are missing (minutes, once per machine)
+	@$(VENV_PYTHON) -m local.pulumi.builds --kubernetes
 
 prometheus: set-up
 	@$(VENV_PYTHON) -m local.control_plane.prometheus

@@ -18,9 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from cloud_stacks.offline import Checkout
-from local.engine.interpreter import Interpreter
-from local.engine.program import runner
+from local.pulumi.rehearsal import Checkout
 
 LOCK: Final = "requirements.txt"
 _OF_A_HOOK: Final = (
@@ -41,7 +39,7 @@ class CheckoutError(Exception):
 
 def working_folder(project: Path) -> Checkout:
     """The project as it is, with what is not committed."""
-    return Checkout(project, Interpreter(first=project))
+    return Checkout(project)
 
 
 @contextmanager
@@ -79,16 +77,16 @@ def prefix(project: Path) -> str:
 def _prepared(project: Path, working: Path, report: Report) -> Checkout:
     if not (project / "Pulumi.yaml").exists():
         # The commit is older than the program: it has no stacks.
-        return Checkout(project, Interpreter())
+        return Checkout(project)
     python = _python(project, working, report)
     if not (project / ".venv").exists():
-        # A policy pack may name it (`virtualenv: ../.venv`).
+        # Program and policy pack may name it (`virtualenv: ../.venv`).
         (project / ".venv").symlink_to(Path(python).parents[1])
     declared = project / "pyproject.toml"
     if declared.exists() and "entry-points" in declared.read_text():
         # Its own entry points, not those of the checkout that is installed.
         _run([python, "-c", "from setuptools import setup; setup()", "-q", "egg_info"], project)
-    return Checkout(project, Interpreter(python, project))
+    return Checkout(project, python)
 
 
 def _python(project: Path, working: Path, report: Report) -> str:
@@ -105,18 +103,7 @@ def _python(project: Path, working: Path, report: Report) -> str:
         _run([sys.executable, "-m", "venv", str(venv)], project)
         _run([str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "-r", str(lock)], project)
         (venv / "complete").touch()
-    python = str(venv / "bin" / "python")
-    able = subprocess.run(
-        [python, "-c", f"import {runner.__name__}"],
-        cwd=project,
-        env=Interpreter(python, project).environment(),
-        capture_output=True,
-        check=False,
-    )
-    if able.returncode != 0:
-        report(f"the base's {LOCK} does not have this command: the head's requirements run both commits")
-        return sys.executable
-    return python
+    return str(venv / "bin" / "python")
 
 
 def _cache() -> Path:

@@ -17,16 +17,22 @@ from cloud_stacks.checkouts import CheckoutError, checked_out, merge_base, prefi
 from cloud_stacks.comparison import StackReport, report
 from cloud_stacks.outcome import NotEvents, of_text
 from cloud_stacks.plans import Choice
+from cloud_stacks.policies.host import PolicyError
 from cloud_stacks.report import html, junit, markdown, sarif, text
 from cloud_stacks.report.page import page
 from cloud_stacks.report.words import safe, safe_json
-from local.engine import termination
-from local.engine.stack.project import ProjectError
-from local.engine.stack.secrets import SecretsError
-from local.engine.stack.state import StateError
+from local import termination
+from local.errors import BuildError
+from local.pulumi.project import ProjectError
+from local.pulumi.rehearsal import RehearsalError
+from local.pulumi.toolchain import find
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 8
 WHOLE: Final = "report.md"
+_ERRORS: Final = (
+    *(BuildError, CheckoutError, NotEvents, PolicyError, ProjectError, RehearsalError),
+    *(ValueError, OSError),
+)
 _EPILOG: Final = """\
 files in --out DIR:
   comment.md     a comment on a pull request, under 64,000 characters
@@ -63,7 +69,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
             stream.write("".join(f"{name}\n" for name in new.make(Path(parsed.folder).resolve())))
             return OK
         title, reports = _COMMANDS[parsed.command](parsed)
-    except (CheckoutError, NotEvents, ProjectError, SecretsError, StateError, ValueError, OSError) as error:
+    except _ERRORS as error:
         print("\n".join(safe(line) for line in f"error: {error}".splitlines()), file=sys.stderr)
         return USAGE
     if parsed.out:
@@ -96,16 +102,12 @@ def _diff(parsed: argparse.Namespace) -> tuple[str, list[StackReport]]:
         after = (
             folders.enter_context(checked_out(project, parsed.head, _tell)) if parsed.head else working_folder(project)
         )
-        return "What this change does to the stacks", plans.compare(before, after, _choice(parsed))
+        return "What this change does to the stacks", plans.compare(find(_tell), before, after, _choice(parsed))
 
 
 def _preview(parsed: argparse.Namespace) -> tuple[str, list[StackReport]]:
     project = Path(parsed.cwd).resolve()
-    if parsed.state:
-        return "What an update would change", plans.preview_state(
-            project, Path(parsed.state).resolve(), _choice(parsed)
-        )
-    return "What the stacks are", plans.preview(working_folder(project), _choice(parsed))
+    return "What the stacks are", plans.preview(find(_tell), working_folder(project), _choice(parsed))
 
 
 def _report(parsed: argparse.Namespace) -> tuple[str, list[StackReport]]:
@@ -142,14 +144,14 @@ def _parser() -> Parser:
     diff = _command(commands, "diff", "compare two commits, without state, secrets and network", planned=True)
     diff.add_argument("--base", required=True, metavar="REF", help="the branch or commit to compare with")
     diff.add_argument("--head", metavar="REF", help="the commit to judge (default: the folder as it is)")
-    preview = _command(commands, "preview", "plan the stacks as if nothing existed, with their policies", planned=True)
-    preview.add_argument("--state", metavar="DIR", help="plan against the states of the embedded engine here, instead")
-    report = _command(commands, "report", "render a plan that an engine wrote as JSON")
+    _command(commands, "preview", "plan the stacks as if nothing existed, with their policies", planned=True)
+    report = _command(commands, "report", "render a plan that Pulumi's CLI wrote as JSON")
     report.add_argument(
         "files",
         nargs="+",
         metavar="FILE",
-        help="`pulumi preview --json`, an event log of the CLI, or `--json` of the embedded engine; -: standard input",
+        help="`pulumi preview --json`, or an event log of the CLI (`--event-log FILE`, with PULUMI_DEBUG_COMMANDS=1 in "
+        "its environment), which has the policy findings; -: standard input",
     )
     start = commands.add_parser(
         "new",

@@ -14,8 +14,8 @@ from cloud_stacks.effects import Effect, Kind, effects_of
 from cloud_stacks.outcome import SECRET, UNKNOWN, Finding, Outcome, Place, Problem, Resource
 from cloud_stacks.rights import Grant
 from cloud_stacks.serving import catalogues
-from local.engine import paths
-from local.engine.differences import differences
+from local.plugins import paths
+from local.plugins.differences import differences
 
 Json = Any
 _LONGEST: Final = 300
@@ -110,7 +110,7 @@ def report(outcome: Outcome, base: Outcome | None = None, stack: str = "") -> St
     return StackReport(
         stack or outcome.stack,
         shown,
-        len(outcome.resources) - len(changed),
+        len(outcome.resources) - len(changed) + outcome.unlisted,
         tuple(f for f in outcome.findings if _identity(f) not in known),
         tuple(f for f in base.findings if _identity(f) not in now) if base else (),
         len(known & now),

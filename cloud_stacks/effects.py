@@ -11,7 +11,7 @@ from cloud_controller import clouds
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers.catalogue import Catalogue, Mutability
 from cloud_stacks.outcome import SECRET, UNKNOWN, Resource
-from local.engine import paths
+from local.plugins import paths
 from policy.objects import dig
 
 Json = Any

@@ -1,165 +1,75 @@
-"""Plans a commit's stack without state, secrets and network: every provider is a recorder.
-
-Providers that run here (Kubernetes, dynamic resources) still check inputs and say what a change replaces. Simulated
-values are known in the plan, so that it holds the policies and addresses that are made of them; a second commit is
-planned against the resources of the first, as if those existed.
-"""
+"""Plans a commit's stack with Pulumi's CLI, without its state, its secrets and a cloud (`local.pulumi.rehearsal`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from local.clouds import CLOUDS
-from local.engine.events import Event, StepDone
-from local.engine.interpreter import Interpreter
-from local.engine.operations import Options, preview
-from local.engine.program.monitor import Monitor
-from local.engine.program.runner import ProgramRun, run_in_subprocess
-from local.engine.program.served import Served
-from local.engine.providers.dynamic import DynamicProvider, DynamicServer
-from local.engine.providers.provider import Provider
-from local.engine.providers.recorder import Recorder, StandIn
-from local.engine.providers.recorder_values import Rules, load_sdk
-from local.engine.providers.registry import OTHERS, ProviderFactory
-from local.engine.stack.project import load_project, load_stack_file
-from local.engine.stack.resource import ResourceState
-from local.engine.stack.session import Request, Session
-from local.engine.steps.planner import Op
-from local.engine.urn import package_of
-from local.engine.values import UNKNOWN
+from cloud_stacks import recorded
+from cloud_stacks.outcome import Outcome, Problem, of_preview
+from local.pulumi.rehearsal import Checkout, Rehearsal, RehearsalError
+from local.pulumi.toolchain import Toolchain
 
-NO_STATE = Path("/nonexistent")
+Pack = tuple[Path, Mapping[str, Any] | None]
+"""A policy pack's folder and its configuration."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
-    """A commit's project in a folder, and the Python with its requirements."""
-
-    project: Path
-    interpreter: Interpreter
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What one commit would do to a stack, from the resources that another one left or from none."""
-
-    ok: bool
-    events: tuple[Event, ...]
-    resources: tuple[ResourceState, ...]
-    """What exists afterwards."""
+@contextmanager
+def rehearsal(tools: Toolchain, stack: str) -> Iterator[Rehearsal]:
+    """A folder for one stack, without resources yet."""
+    with tempfile.TemporaryDirectory(prefix="cloud-stacks-") as folder:
+        yield Rehearsal(tools, stack, Path(folder))
 
 
-def plan(
-    checkout: Checkout,
-    stack: str,
-    packs: Sequence[tuple[Path, Mapping[str, Any] | None]],
-    before: Sequence[ResourceState] = (),
-) -> Plan:
-    """Plan a stack. `packs`: the policy packs' folders and configurations.
+def preview(stack: Rehearsal, checkout: Checkout, packs: Sequence[Pack]) -> Outcome:
+    """The plan of a commit from what is recorded. Raises ProjectError, RehearsalError, OSError."""
+    events, plan = _events(stack), _plan(stack)
+    for file in (events, plan):
+        file.unlink(missing_ok=True)
+    # The plan is for `record`, and the only form that has secrets.
+    options = ["--non-interactive", "--json", "--show-sames", "--event-log", str(events)]
+    options += ["--save-plan", str(plan), "--show-secrets"]
+    for index, (pack, config) in enumerate(packs):
+        settings = stack.folder / f"policies-{index}.json"
+        settings.write_text(json.dumps(config or {}))
+        options += ["--policy-pack", str(pack), "--policy-pack-config", str(settings)]
+    done = stack.preview(checkout, *options)
+    if not events.exists():
+        return Outcome(stack.stack, (), (), (Problem("error", done.stderr.strip() or done.stdout.strip()),))
+    _digest(stack).write_text(done.stdout)
+    # Not where the commit happens to be.
+    folder = f"{checkout.project}{os.sep}"
+    found = of_preview(done.stdout.replace(folder, ""), events.read_text().replace(folder, ""))
+    return replace(found, stack=stack.stack)
 
-    Raises ProjectError, SecretsError, OSError: the stack file cannot be used.
+
+def left(stack: Rehearsal, checkout: Checkout) -> list[Any]:
+    """What the commit would leave, after a preview without errors: the resources of a state.
+
+    Raises ProjectError, RehearsalError, OSError.
     """
-    events: list[Event] = []
-    request = Request(
-        checkout.project,
-        stack,
-        NO_STATE,
-        placeholder_secrets=True,
-        added=placeholders(checkout.project, stack),
-        resources=before,
-    )
-    options = Options(
-        partial(OfflineProviders, checkout.interpreter),
-        packs,
-        run_program=partial(_run_program, checkout.interpreter),
-        interpreter=checkout.interpreter,
-    )
-    ok = preview(request, options, events.append)
-    done = [event.step for event in events if isinstance(event, StepDone)]
-    gone = {step.urn for step in done if step.op is Op.DELETE}
-    left = {step.urn: step.new for step in done if step.new is not None and step.urn not in gone}
-    return Plan(ok, tuple(events), tuple(left.values()))
+    if not _plan(stack).exists():
+        # The CLI writes none if a mandatory policy is violated.
+        preview(stack, checkout, ())
+    if not _plan(stack).exists():
+        raise RehearsalError(f"pulumi preview of {stack.stack} wrote no plan")
+    events = map(json.loads, _events(stack).read_text().splitlines())
+    return recorded.resources(json.loads(_digest(stack).read_text()), events, json.loads(_plan(stack).read_text()))
 
 
-def placeholders(project: Path, stack: str) -> dict[str, Any]:
-    """The config that only a site of this machine would add to the stack file."""
-    loaded = load_project(project)
-    config = load_stack_file(loaded, stack).config
-    name = config.get(f"{loaded.name}:cloud")
-    if name not in CLOUDS.names():
-        return {}
-    cloud = CLOUDS.get(str(name))
-    if not cloud.serves(config.get(f"{loaded.name}:{name}")):
-        return {}
-    added = {}
-    for key, value in cloud.placeholders.items():
-        found = config.get(key)
-        if found is None:
-            added[key] = value
-        elif isinstance(found, dict) and "secure" not in value and not value.keys() & found.keys():
-            # A section with some of these keys belongs to a cloud of its own, which no site completes.
-            added[key] = {**value, **found}
-    return added
+def _digest(stack: Rehearsal) -> Path:
+    return stack.folder / "digest.json"
 
 
-class OfflineProviders:
-    """A recorder for every package; those with a provider here let it check inputs and compare them."""
-
-    def __init__(self, interpreter: Interpreter, session: Session, on_line: Callable[[str], None]) -> None:
-        self._config = session.config.as_properties()
-        self._server = DynamicServer(session.project.main, session.project.name, on_line, interpreter)
-
-    def factories(self) -> Mapping[str, ProviderFactory]:
-        """By package."""
-        clouds = {
-            package: partial(_of_cloud, factory)
-            for cloud in CLOUDS.all()
-            for package, factory in cloud.providers.items()
-        }
-        return {**clouds, "pulumi-python": self._dynamic, "kubernetes": _kubernetes, OTHERS: _recorded}
-
-    def close(self) -> None:
-        """End the dynamic provider's server."""
-        self._server.close()
-
-    def _dynamic(self, resource: ResourceState) -> Provider:
-        provider = DynamicProvider(self._server, resource.inputs, resource.urn, str(resource.id))
-        return _foreseeing(StandIn(provider, (), Rules()))
+def _events(stack: Rehearsal) -> Path:
+    return stack.folder / "events.jsonl"
 
 
-def _kubernetes(resource: ResourceState) -> Provider:
-    from local.engine.providers.kubernetes.provider import KubernetesProvider
-
-    # Also one whose kubeconfig is in the program: no cluster is asked.
-    provider = KubernetesProvider({**resource.inputs, "kubeconfig": UNKNOWN})
-    return _foreseeing(StandIn(provider, (), Rules()))
-
-
-def _of_cloud(factory: ProviderFactory, resource: ResourceState) -> Provider:
-    load_sdk(package_of(resource.type))
-    made = factory(replace(resource, inputs={k: v for k, v in resource.inputs.items() if k != "endpoints"}))
-    return _foreseeing(made if isinstance(made, Recorder) else Recorder(resource.inputs))
-
-
-def _recorded(resource: ResourceState) -> Provider:
-    load_sdk(package_of(resource.type))
-    return _foreseeing(Recorder(resource.inputs))
-
-
-def _foreseeing(recorder: Recorder) -> Recorder:
-    recorder.foresees = True
-    return recorder
-
-
-def _run_program(
-    interpreter: Interpreter, program: ProgramRun, monitor: Monitor, on_line: Callable[[str], None]
-) -> str | None:
-    served = Served(monitor)
-    try:
-        return run_in_subprocess(program, served.address, on_line, interpreter)
-    finally:
-        served.close()
+def _plan(stack: Rehearsal) -> Path:
+    return stack.folder / "plan.json"

@@ -1,23 +1,20 @@
-"""What a plan does, alike from our engine and from Pulumi's CLI: resources, findings, problems. Pure.
+"""What a plan of Pulumi's CLI does: resources, findings, problems. Pure.
 
-Three forms are read: engine events, one a line (`--json` of our engine, `--event-log` of the CLI), the CLI's digest
-(`pulumi preview --json`), and our engine's events as objects, which know source lines and severities.
+Two forms are read: engine events, one a line (`--event-log`, or `--json` of an update), which alone have findings, and
+the digest of `pulumi preview --json`, which alone has lines of the program.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import unquote
 
-from local.engine.events import Diagnostic, Event, PolicyEvent, StepDone, StepStarted
-from local.engine.events_json import body_of
-from local.engine.policies import host
-from local.engine.urn import PROVIDER_PREFIX, name_of, type_of
-from local.engine.wire import UNKNOWN_TEXT
+from local.plugins.urn import PROVIDER_PREFIX, name_of, type_of
+from local.plugins.wire import UNKNOWN_TEXT
 
 Json = Any
 
@@ -36,10 +33,13 @@ _OPS: Final = {
 _DIGEST: Final = ("config", "steps", "diagnostics", "duration", "changeSummary")
 """The fields of the CLI's digest, which leaves out what is empty, such as the steps of a program that failed."""
 _CONTROLLER: Final = "pulumi-python:dynamic/cloudcontroller:CloudController"
-"""Its input `plan` is for display, and no property."""
+_FOR_DISPLAY: Final = ("plan", "plan_number")
+"""Its inputs that are no properties."""
 _COLOUR: Final = re.compile(r"<\{%.*?%\}>")
-_FRAME: Final = re.compile(r"^\s+([\w./-]+\.py):(\d+) in ", re.MULTILINE)
-"""Where the program failed, in a message of our engine."""
+_FRAME: Final = re.compile(r'^\s+File "([^"]+\.py)", line (\d+)', re.MULTILINE)
+"""Where the program failed, in a traceback."""
+_FAILED: Final = frozenset({"preview failed", "update failed"})
+"""Said of every run that fails, whatever the reason is."""
 _NOT_RUN: Final = re.compile(r"can't run policy")
 
 
@@ -93,7 +93,7 @@ class Finding:
     description: str = ""
     place: Place | None = None
     unevaluated_mandatory: bool = False
-    """A mandatory rule could not be evaluated. Only our engine says so: the CLI's events do not have a rule's level."""
+    """A mandatory rule could not be evaluated. The CLI's events do not have a rule's level (`plans`)."""
 
     @property
     def fails(self) -> bool:
@@ -119,30 +119,21 @@ class Outcome:
     resources: tuple[Resource, ...]
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
+    unlisted: int = 0
+    """How many unchanged resources a digest only counts."""
 
 
 class NotEvents(ValueError):
     """The text is none of the forms; the message says what is wrong."""
 
 
-def of_engine(events: Sequence[Event]) -> Outcome:
-    """The outcome of our engine's events."""
-    bodies = [body_of(event) for event in events]
-    positions = {
-        event.step.urn: place
-        for event in events
-        if isinstance(event, StepStarted | StepDone)
-        for state in (event.step.resource,)
-        if (place := _place([state.source_position, *state.stack_trace])) is not None
-    }
-    found = {
-        (event.finding.policy, event.finding.urn): event.finding for event in events if isinstance(event, PolicyEvent)
-    }
-    # A resource that could not be registered has no step, but its failure has a position.
-    for event in events:
-        if isinstance(event, Diagnostic) and event.position and (place := _place([event.position])):
-            positions.setdefault(event.urn, place)
-    return _of_events(bodies, positions, found)
+def of_preview(digest: str, events: str) -> Outcome:
+    """The outcome of a preview that wrote both forms. Raises NotEvents."""
+    try:
+        steps = json.loads(digest).get("steps") or () if digest.strip() else ()
+        return _of_events([json.loads(line) for line in events.splitlines() if line.strip()], _places(steps))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise NotEvents(f"a preview is not as Pulumi writes it: {type(error).__name__}: {error}") from None
 
 
 def of_text(text: str) -> Outcome:
@@ -155,8 +146,8 @@ def of_text(text: str) -> Outcome:
         if isinstance(first, dict) and not first.keys().isdisjoint(_DIGEST):
             outcome = _of_digest(first)
         else:
-            outcome = _of_events([json.loads(line) for line in text.splitlines() if line.strip()], {}, {})
-        if not (outcome.resources or outcome.findings or outcome.problems):
+            outcome = _of_events([json.loads(line) for line in text.splitlines() if line.strip()], {})
+        if not (outcome.resources or outcome.findings or outcome.problems or outcome.unlisted):
             # What is left of an engine that failed: a plan of nothing would read as a stack that does not change.
             raise ValueError("it is empty")
         return outcome
@@ -166,11 +157,7 @@ def of_text(text: str) -> Outcome:
         raise NotEvents(f"an event is not as engines write it: {type(error).__name__}: {error}") from None
 
 
-def _of_events(
-    bodies: Iterable[Json],
-    places: Mapping[str, Place],
-    details: Mapping[tuple[str, str], host.Finding],
-) -> Outcome:
+def _of_events(bodies: Iterable[Json], places: Mapping[str, Place]) -> Outcome:
     resources: dict[str, Resource] = {}
     findings: list[Finding] = []
     problems: list[Problem] = []
@@ -182,12 +169,12 @@ def _of_events(
             _add(resources, step["op"], step["urn"], old, new, step.get("keys"), [*detailed, *step.get("diffs", ())])
         elif (event := body.get("policyEvent")) is not None:
             urn = event.get("resourceUrn", "")
-            detail = details.get((event["policyName"], urn))
-            severity, description = (detail.severity, detail.description) if detail is not None else ("", "")
-            message = _plain(event["message"])
-            level = "not-evaluated" if _NOT_RUN.match(message) else event["enforcementLevel"]
-            unsure = level == "not-evaluated" and detail is not None and detail.rule_level == "mandatory"
-            found = Finding(event["policyName"], level, message, urn, severity, description, places.get(urn), unsure)
+            whole, name = _plain(event["message"]), event["policyName"]
+            level = "not-evaluated" if _NOT_RUN.match(whole) else event["enforcementLevel"]
+            # A rule's message follows its description.
+            description, ended, message = whole.partition("\n")
+            said = (message, description) if ended and level != "not-evaluated" else (whole, "")
+            found = Finding(name, level, said[0], urn, event.get("severity", ""), said[1], places.get(urn))
             findings.append(found)
         elif (event := body.get("diagnosticEvent")) is not None and not event.get("ephemeral"):
             problems += _problem(event, places)
@@ -197,28 +184,39 @@ def _of_events(
 
 def _of_digest(digest: Json) -> Outcome:
     resources: dict[str, Resource] = {}
-    places: dict[str, Place] = {}
-    for step in digest.get("steps") or ():
+    steps = digest.get("steps") or ()
+    places = _places(steps)
+    for step in steps:
         old, new = step.get("oldState") or {}, step.get("newState") or {}
         detailed = step.get("detailedDiff") or {}
         differing = [*detailed, *(step.get("diffReasons") or ())]
         reasons = step.get("replaceReasons") or _replacing(detailed)
         _add(resources, step["op"], step["urn"], old, new, reasons, differing)
-        state = new or old
-        frames = [
-            state.get("sourcePosition", ""),
-            *(f.get("sourcePosition", "") for f in state.get("stackTrace") or ()),
-        ]
-        if (place := _place(frames)) is not None:
-            places[step["urn"]] = place
     problems = [found for event in digest.get("diagnostics") or () for found in _problem(event, places)]
     placed = tuple(_with_place(resource, places) for resource in resources.values())
-    return _outcome(placed, [], problems)
+    listed = sum(resource.op == "same" for resource in placed)
+    unlisted = max(0, (digest.get("changeSummary") or {}).get("same", 0) - listed)
+    return replace(_outcome(placed, [], problems), unlisted=unlisted)
+
+
+def _places(steps: Iterable[Json]) -> dict[str, Place]:
+    """The line of the program for each URN of a digest."""
+    found = {}
+    for step in steps:
+        state = step.get("newState") or step.get("oldState") or {}
+        frames = [state.get("sourcePosition", "")]
+        frames += [frame.get("sourcePosition", "") for frame in state.get("stackTrace") or ()]
+        if (place := _place(frames)) is not None:
+            found[step["urn"]] = place
+    return found
 
 
 def _outcome(resources: tuple[Resource, ...], findings: list[Finding], problems: list[Problem]) -> Outcome:
     urns = [urn for urn in (*(r.urn for r in resources), *(f.urn for f in findings)) if urn]
     stack = urns[0].removeprefix("urn:pulumi:").partition("::")[0] if urns else ""
+    reasons = [problem for problem in problems if problem.severity == "error" and problem.message not in _FAILED]
+    if reasons or any(finding.fails for finding in findings):
+        problems = [problem for problem in problems if problem.message not in _FAILED]
     # Several resources of one kind may raise the same warning.
     return Outcome(stack, resources, tuple(dict.fromkeys(findings)), tuple(dict.fromkeys(problems)))
 
@@ -289,7 +287,7 @@ def _place(positions: Iterable[str]) -> Place | None:
 
 def _public(kind: str, inputs: Mapping[str, Json]) -> dict[str, Json]:
     """The inputs for people: without internal ones, and without what a Kubernetes Secret holds."""
-    shown = (key for key in inputs if not key.startswith("__") and (key != "plan" or kind != _CONTROLLER))
+    shown = (key for key in inputs if not key.startswith("__") and (key not in _FOR_DISPLAY or kind != _CONTROLLER))
     public = {key: _shown(inputs[key]) for key in shown}
     if kind.startswith("kubernetes:"):
         # By the type, which a CustomResource makes of `v1`, or as an item of a list.

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import policy
-from cloud_stacks.checkouts import working_folder
+from cloud_stacks import offline
 from cloud_stacks.comparison import StackReport, report
-from cloud_stacks.offline import Checkout, Plan, plan
-from cloud_stacks.outcome import Outcome, Problem, of_engine
-from local.engine.cli import LocalProviders
-from local.engine.events import Event
-from local.engine.operations import Options
-from local.engine.operations import preview as run_preview
-from local.engine.policies.host import PACK_FILE
-from local.engine.stack.project import ProjectError, load_project, stacks_in
-from local.engine.stack.secrets import SecretsError
-from local.engine.stack.session import Request
+from cloud_stacks.offline import Pack, rehearsal
+from cloud_stacks.outcome import Outcome, Problem
+from cloud_stacks.policies.host import PACK_FILE, PolicyHost
+from local.pulumi.project import ProjectError, load_project, stacks_in
+from local.pulumi.rehearsal import Checkout, Rehearsal
+from local.pulumi.toolchain import Toolchain
 
 POLICY: Final = "policy"
 """The folder of a project's policy pack, where no other is given."""
-Pack = tuple[Path, Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,7 @@ def stacks_of(checkout: Checkout) -> list[str]:
     return stacks_in(load_project(checkout.project).stack_config_dir)
 
 
-def compare(base: Checkout, head: Checkout, choice: Choice) -> list[StackReport]:
+def compare(tools: Toolchain, base: Checkout, head: Checkout, choice: Choice) -> list[StackReport]:
     """What the head does to each stack as the base would leave it. Raises ProjectError, ValueError, OSError."""
     of_base, of_head = stacks_of(base), stacks_of(head)
 
@@ -52,37 +47,29 @@ def compare(base: Checkout, head: Checkout, choice: Choice) -> list[StackReport]
         if stack not in of_head:
             gone = "the stack file is deleted: nobody manages its resources any more, which stay as they are"
             return StackReport(stack, problems=(Problem("warning", gone),))
-        before, left = _outcome(base, stack, choice) if stack in of_base else (None, None)
-        if before is not None and _is_broken(before):
-            after, _ = _outcome(head, stack, choice)
+        with rehearsal(tools, stack) as folder:
+            if stack not in of_base:
+                return report(_outcome(folder, head, choice), stack=stack)
+            before = _outcome(folder, base, choice)
+            if not _is_broken(before):
+                folder.load(base, offline.left(folder, base))
+            after = _outcome(folder, head, choice)
+        if _is_broken(before):
             alone = Problem("warning", "the base cannot be planned, so every resource counts as new")
-            return report(replace(after, problems=(*after.problems, alone)), before, stack)
-        after, _ = _outcome(head, stack, choice, left)
+            after = replace(after, problems=(*after.problems, alone))
         return report(after, before, stack)
 
     return _each(_chosen({*of_base, *of_head}, choice), one)
 
 
-def preview(checkout: Checkout, choice: Choice) -> list[StackReport]:
+def preview(tools: Toolchain, checkout: Checkout, choice: Choice) -> list[StackReport]:
     """The plan of each stack as if nothing existed. Raises ProjectError, ValueError, OSError."""
-    return _each(
-        _chosen(stacks_of(checkout), choice), lambda stack: report(_outcome(checkout, stack, choice)[0], stack=stack)
-    )
 
+    def one(stack: str) -> StackReport:
+        with rehearsal(tools, stack) as folder:
+            return report(_outcome(folder, checkout, choice), stack=stack)
 
-def preview_state(project: Path, state: Path, choice: Choice) -> list[StackReport]:
-    """The plan of each stack against its state, with its secrets.
-
-    Raises ProjectError, SecretsError, StateError, ValueError, OSError.
-    """
-    folder = working_folder(project)
-    reports = []
-    for stack in _chosen(stacks_of(folder), choice):
-        events: list[Event] = []
-        options = Options(LocalProviders, packs_of(folder, stack, choice))
-        run_preview(Request(project, stack, state), options, events.append)
-        reports.append(report(_anywhere(of_engine(events), folder), stack=stack))
-    return reports
+    return _each(_chosen(stacks_of(checkout), choice), one)
 
 
 def _is_broken(outcome: Outcome) -> bool:
@@ -104,13 +91,39 @@ def _each(stacks: Sequence[str], of: Callable[[str], StackReport]) -> list[Stack
             raise
 
 
-def _outcome(checkout: Checkout, stack: str, choice: Choice, before: Plan | None = None) -> tuple[Outcome, Plan | None]:
+def _outcome(folder: Rehearsal, checkout: Checkout, choice: Choice) -> Outcome:
     try:
-        made = plan(checkout, stack, packs_of(checkout, stack, choice), before.resources if before else ())
-    except (ProjectError, SecretsError) as error:
-        return _anywhere(Outcome(stack, (), (), (Problem("error", str(error)),)), checkout), None
-    outcome = replace(of_engine(made.events), stack=stack)
-    return _anywhere(outcome, checkout), made
+        packs = packs_of(checkout, folder.stack, choice)
+        return _plain(_with_levels(offline.preview(folder, checkout, packs), folder, checkout, packs))
+    except ProjectError as error:
+        message = str(error).replace(f"{checkout.project}{os.sep}", "")
+        return Outcome(folder.stack, (), (), (Problem("error", message),))
+
+
+def _with_levels(outcome: Outcome, folder: Rehearsal, checkout: Checkout, packs: Sequence[Pack]) -> Outcome:
+    """The outcome with the mandatory rules that could not be evaluated: only the packs know a rule's level."""
+    if all(finding.level != "not-evaluated" for finding in outcome.findings):
+        return outcome
+    mandatory = frozenset[str]()
+    for pack, config in packs:
+        host = PolicyHost.start(
+            pack,
+            engine_address="127.0.0.1:1",  # nothing is evaluated
+            project=load_project(checkout.project).name,
+            stack=folder.stack,
+            dry_run=True,
+            config={},
+            policy_config=config,
+            environment=folder.environment(checkout),
+            python=checkout.python,
+        )
+        mandatory |= host.mandatory
+        host.close()
+    findings = (
+        replace(finding, unevaluated_mandatory=finding.level == "not-evaluated" and finding.policy in mandatory)
+        for finding in outcome.findings
+    )
+    return replace(outcome, findings=tuple(findings))
 
 
 def packs_of(checkout: Checkout, stack: str, choice: Choice) -> list[Pack]:
@@ -129,16 +142,7 @@ def packs_of(checkout: Checkout, stack: str, choice: Choice) -> list[Pack]:
     return [(project / name, config if index == 0 else None) for index, name in enumerate(names)]
 
 
-def _anywhere(outcome: Outcome, checkout: Checkout) -> Outcome:
-    """The outcome without the folder in which the commit happened to be, and without the warnings about simulation."""
-
-    def told(message: str) -> str:
-        return message.replace(f"{checkout.project}{os.sep}", "").replace(str(checkout.project), ".")
-
-    problems = tuple(
-        replace(problem, message=told(problem.message))
-        for problem in outcome.problems
-        if not problem.message.startswith(("simulated resources", "simulated results"))
-    )
-    findings = tuple(replace(finding, message=told(finding.message)) for finding in outcome.findings)
-    return replace(outcome, problems=problems, findings=findings)
+def _plain(outcome: Outcome) -> Outcome:
+    """The outcome without the warnings about simulation."""
+    simulated = ("simulated resources", "simulated results", "using pulumi-")
+    return replace(outcome, problems=tuple(p for p in outcome.problems if not p.message.startswith(simulated)))

@@ -20,7 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     # Imported on use: every run of pytest loads the plugin.
-    from local.engine.policies.host import Finding, PolicyHost
+    from cloud_stacks.policies.host import Finding, PolicyHost
 
 _FOLDER = "policy_pack"
 
@@ -88,7 +88,7 @@ def start_policy_pack(pytestconfig: pytest.Config) -> Iterator[Callable[..., Pol
 
     `folder` overrides the ini option `policy_pack`. Packs end with the session.
     """
-    from local.engine.policies.host import PolicyHost
+    from cloud_stacks.policies.host import PolicyHost
 
     hosts: list[PolicyHost] = []
 
@@ -118,7 +118,7 @@ def policy_pack(start_policy_pack: Callable[..., PolicyPack]) -> PolicyPack:
 
 
 def _analyzed(resource: Resource) -> Any:
-    from local.engine.policies.host import AnalyzedOptions, AnalyzedProvider, AnalyzedResource
+    from cloud_stacks.policies.host import AnalyzedOptions, AnalyzedProvider, AnalyzedResource
 
     given = resource.provider
     provider = AnalyzedProvider(given.type, given.urn, given.name, _value(given.properties)) if given else None
@@ -135,7 +135,7 @@ def _analyzed(resource: Resource) -> Any:
 
 
 def _value(value: Any) -> Any:
-    from local.engine import values
+    from local.plugins import values
 
     if value is Unknown or isinstance(value, Unknown):
         return values.UNKNOWN

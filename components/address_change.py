@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cloud_controller.plan import Action
 
 SIMULATED = "__simulated"
-"""The output that marks what the recorder of `local.engine` made: no cloud has it."""
+"""The output that marks what the recorder (`local/plugins`) made: no cloud has it."""
 
 
 class ProtectedAddress(Exception):

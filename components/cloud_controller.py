@@ -1,10 +1,10 @@
 """The dynamic resource CloudController: the cluster's plan in every preview, and the controllers that Pulumi runs.
 
 `check` observes and returns the plan as the input `plan`, so that policies can read it; a hook logs it before a create
-or an update, in previews too (`plan_message`). `diff` reports a change if that plan has something to do, and fails if
-an existing cluster's kubeconfig now leads to another cluster. `create` and `update` observe again, apply, and wait
-until every declared machine is an initialised node; `read` reports drift; `delete` removes the routes that Pulumi
-wrote, and waits until the daemon has removed the volumes of claims that are gone.
+or an update, in previews too (`plan_message`). `diff` reports a change if that plan has something to do and was not
+applied (`_planned`), and fails if an existing cluster's kubeconfig now leads to another cluster. `create` and `update`
+observe again, apply, and wait until every declared machine is an initialised node; `read` reports drift; `delete`
+removes the routes that Pulumi wrote, and waits until the daemon has removed the volumes of claims that are gone.
 
 The engine's plugin unpickles the provider by reference: keep it importable here, without attributes, this module
 light. The cloud's credentials come from the stack's config (`configure`), the cluster's from the cloud.
@@ -20,24 +20,23 @@ import pulumi
 from pulumi.dynamic import (
     CheckFailure,
     CheckResult,
-    ConfigureRequest,
     CreateResult,
     DiffResult,
     ReadResult,
     Resource,
-    ResourceProvider,
     UpdateResult,
 )
 from pulumi.output import UNKNOWN, Unknown
 
 from . import clouds, cluster_access
 from .arguments import checked
+from .dynamic_provider import DynamicProvider
 from .inputs import deadline_problem, is_cidr, naming_itself
 from .placeholder import PlaceholderSecrets
 from .plan_message import plan_hook
 
 if TYPE_CHECKING:
-    from .cluster_plan import Machine, Target, World
+    from .cluster_plan import Entry, Machine, Target, World
 
 Properties = dict[str, Any]
 
@@ -53,16 +52,8 @@ _COMPARED = (*_REQUIRED, "existing")
 _REPLACING = ("cloud", "cluster_id", "network_id")
 
 
-class CloudControllerProvider(ResourceProvider):
+class CloudControllerProvider(DynamicProvider):
     """See the module. Every message that the user can act on comes from `check`."""
-
-    # The pickled form is this class's name and nothing else: no secret to hide, and diffs stay readable.
-    serialize_as_secret_always = False
-
-    _config: Any
-
-    def configure(self, req: ConfigureRequest) -> None:
-        self._config = req.config
 
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
         deadline = news.get("deadline")
@@ -75,7 +66,7 @@ class CloudControllerProvider(ResourceProvider):
 
         if _is_open(news):
             plan = cluster_plan.not_evaluated("the inputs are not known yet")
-            return CheckResult({**news, "plan": plan}, [])
+            return CheckResult(_planned(news, _olds, plan), [])
         failures = _wrong_inputs(news)
         if news.get("existing") and _olds.get("cluster_id") and not _olds.get("existing"):
             why = "the stack made its cluster, so `cluster: existing` would delete it; use another stack for that"
@@ -84,18 +75,19 @@ class CloudControllerProvider(ResourceProvider):
             return CheckResult(news, failures)
         target = _target(news, _olds)
         if _has_unknown(news["cluster_id"], news["network_id"], news["cluster_cidr"]):
-            return CheckResult({**news, "plan": [step.to_json() for step in cluster_plan.predict(target)]}, [])
+            plan = [step.to_json() for step in cluster_plan.predict(target)]
+            return CheckResult(_planned(news, _olds, plan), [])
         try:
             world = self._world(news)
             gone = cluster_plan.gone(world, target.made)
             plan = [step.to_json() for step in cluster_plan.observe_and_plan(world, target)]
         except PlaceholderSecrets as error:
-            return CheckResult({**news, "plan": cluster_plan.not_evaluated(str(error))}, [])
+            return CheckResult(_planned(news, _olds, cluster_plan.not_evaluated(str(error))), [])
         except _expected() as error:
             return CheckResult(news, [CheckFailure("", f"could not make the plan: {error}{_advice(error)}")])
         # Names no property: Pulumi's CLI would print its value, the list of all machines.
         failures = [CheckFailure("", _gone(machine, target)) for machine in gone]
-        return CheckResult({**news, "plan": plan}, failures)
+        return CheckResult(_planned(news, _olds, plan), failures)
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         from .cluster_plan import is_pending
@@ -105,7 +97,8 @@ class CloudControllerProvider(ResourceProvider):
         olds, news = {"pools": [], **_olds}, {"pools": [], **_news}
         changed = [name for name in _COMPARED if olds.get(name) != news.get(name)]
         # The input `plan` is for display: what it still has to do counts, not that it differs from the last one.
-        pending = is_pending(_news.get("plan") or [])
+        applied = olds.get("plan_number") == news.get("plan_number")
+        pending = not applied and is_pending(news.get("plan") or [])
         # Drift that a refresh found counts as a change; the update that follows clears it.
         drifted = bool(_olds.get("drift"))
         return DiffResult(bool(changed) or pending or drifted, [name for name in changed if name in _REPLACING])
@@ -282,6 +275,18 @@ def _is_open(news: Properties) -> bool:
     if _has_unknown(*machines, *pools, *executors.values()):
         return True
     return _has_unknown(*(m["name"] for m in machines), *(value for pool in pools for value in pool.values()))
+
+
+def _planned(news: Properties, olds: Properties, plan: list[Entry]) -> Properties:
+    """The inputs with the plan and the number of the last plan that had something to do.
+
+    The outputs have the number of the plan that was applied. A refresh compares them with the inputs of the last
+    update, whose plan has been applied: without the number it would be pending for ever.
+    """
+    from .cluster_plan import is_pending
+
+    number = int(olds.get("plan_number") or 0)  # a state from before there was a number has none
+    return {**news, "plan": plan, "plan_number": number + is_pending(plan)}
 
 
 def _wrong_inputs(news: Properties) -> list[CheckFailure]:

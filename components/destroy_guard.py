@@ -18,16 +18,15 @@ import pulumi
 from pulumi.dynamic import (
     CheckFailure,
     CheckResult,
-    ConfigureRequest,
     CreateResult,
     DiffResult,
     ReadResult,
     Resource,
-    ResourceProvider,
     UpdateResult,
 )
 from pulumi.output import Unknown
 
+from .dynamic_provider import DynamicProvider
 from .inputs import deadline_problem
 
 Properties = dict[str, Any]
@@ -39,16 +38,8 @@ _REPLACING = ("cloud", "cluster_id", "network_id")
 _COMPARED = (*_REPLACING, "cluster_uid", "services", "claims", "existing", "without_class", "deadline")
 
 
-class DestroyGuardProvider(ResourceProvider):
+class DestroyGuardProvider(DynamicProvider):
     """See the module. Only `delete` changes anything."""
-
-    # The pickled form is this class's name and nothing else: no secret to hide, and diffs stay readable.
-    serialize_as_secret_always = False
-
-    _config: Any
-
-    def configure(self, req: ConfigureRequest) -> None:
-        self._config = req.config
 
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
         # Only a destroy reads it, which is too late to say so.

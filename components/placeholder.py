@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PLACEHOLDER = "[placeholder]"
-"""The engine's stand-in for every secret of a preview made without the stack's passphrase (`--placeholder-secrets`)."""
+"""The stand-in for every secret of a preview that is made without the stack's passphrase (`local.pulumi.rehearsal`)."""
 
 
 class PlaceholderSecrets(Exception):

@@ -15,6 +15,8 @@ import pulumi
 from pydantic import BaseModel, Field, SecretStr, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
+from cloud_controller.registry import Registry
+
 from . import clouds, stack_file_lines
 from .config_values import NAMESPACE, ConfigError, Controller, Executor, Role, line, nearest, one_of
 from .existing_config import KUBECONFIG
@@ -70,7 +72,21 @@ def load() -> StackConfig:
         return parse(values, secrets)
     except ConfigError as error:
         file = Path("stacks", f"Pulumi.{pulumi.get_stack()}.yaml")
-        raise ConfigError(stack_file_lines.with_lines(str(error), values, file)) from None
+        told = stack_file_lines.with_lines(str(error), values, file)
+        raise ConfigError("\n".join([told, *_needs_site(str(error), values)])) from None
+
+
+def _needs_site(error: str, values: Mapping[str, str]) -> list[str]:
+    """What to do if the stack file lacks what a site of this machine adds to it."""
+    cloud = values.get("cloud", "")
+    section = _json(values.get(cloud, "null"))
+    served = section is None or (isinstance(section, dict) and section.get("simulated") is True)
+    missing = re.search(rf"^{NAMESPACE}:({re.escape(cloud)}|existing) is missing", error, re.MULTILINE)
+    # By name: the program does not know `local`.
+    if not (missing and served and cloud in Registry("local.clouds", object).names()):
+        return []
+    stack = pulumi.get_stack()
+    return [f"stack {stack} needs its site, which adds {missing[1]}: run it with `make up STACK={stack}`"]
 
 
 def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfig:

@@ -13,6 +13,7 @@ from .stack_config import MODEL, NAMESPACE, SECRET_KEYS
 def schema() -> dict[str, Any]:
     """The JSON schema of a stack file (`stacks/Pulumi.STACK.yaml`)."""
     config = _without_titles(MODEL.model_json_schema(by_alias=True))
+    config["properties"] = {key: _also_text(value) for key, value in config["properties"].items()}
     # Secrets are encrypted in the file.
     for key in SECRET_KEYS:
         config["properties"][key] = {
@@ -54,6 +55,23 @@ def _shapes() -> dict[str, Any]:
             "properties": {pools: {"minItems": 1}, **dict.fromkeys(of_existing, False)},
         },
     }
+
+
+def _also_text(schema: dict[str, Any]) -> dict[str, Any]:
+    """What `pulumi stack init` makes of `true` and `3` of the first level, and `pulumi config set KEY '{...}'` of maps.
+
+    The program gets the same values. Pulumi itself refuses text for the lists and maps that Pulumi.yaml declares.
+    """
+    about = {key: value for key, value in schema.items() if key in ("description", "default")}
+    rule = {key: value for key, value in schema.items() if key not in about}
+    match rule:
+        case {"type": "boolean"}:
+            return {**about, "anyOf": [rule, {"enum": ["true", "false"]}]}
+        case {"type": "integer"}:
+            return {**about, "anyOf": [rule, {"type": "string", "pattern": "^[0-9]+$"}]}
+        case {"anyOf": [{"$ref": _}, {"type": "null"}] as kinds}:
+            return {**schema, "anyOf": [*kinds, {"type": "string", "pattern": "^[{]"}]}
+    return schema
 
 
 def _without_titles(node: Any) -> Any:

@@ -10,34 +10,35 @@ stop     stop the site's processes and keep all data; `up` starts it again
 kubeconfig  write the kubeconfig of the stack's cluster and print the line that makes kubectl use it
 kubectl     run kubectl on the stack's cluster: `kubectl --stack local -- get pods`
 logs        print the log of a pod: `logs --pod NAMESPACE/NAME`; with --follow, new lines as they are written
+pulumi      run Pulumi's CLI on the stack: `pulumi --stack local -- stack output`
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
 from cloud_controller.cli.parser import Parser
 from cloud_controller.registry import InvalidEntryPoint
-from local import cluster_access
+from local import cluster_access, termination
 from local.api_site import ApiSite
 from local.clouds import cloud_of_site, default_cloud
 from local.commands import COMMANDS, READING
-from local.control_plane.build import BuildError
-from local.engine import collector, termination
-from local.engine.cli_request import stack_name
-from local.engine.stack.lock import LockedError
-from local.engine.stack.secrets import SecretsError
-from local.engine.stack.state import StateError
-from local.engine_run import ENGINE_COMMANDS, FAILED, OK, Run, report, run_recorded
-from local.errors import SiteError
-from local.pulumi_cli import PulumiCliError
+from local.errors import BuildError, SiteError
+from local.pulumi.backend import StateError
+from local.pulumi.cli import PulumiCliError
+from local.pulumi.rehearsal import RehearsalError
+from local.pulumi.secrets import SecretsError
 from local.stack_file import StackFileError, cloud_of, is_recorded
+from local.stack_run import FAILED, OK, PULUMI_COMMANDS, Run, UsageError, preview_recorded, report
 
 USAGE, INTERRUPTED = 2, 130
 
+FORWARDING = ("kubectl", "pulumi")
+"""The commands that run another program, with the arguments after `--`."""
 PROJECT = Path(__file__).resolve().parents[1]
 STATE_VARIABLE = "CLOUD_CONTROLLER_STATE"
 
@@ -46,21 +47,24 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command; the exit code: 0 done, 1 failed, 2 usage error."""
     options, more = _parse(argv)
     state = Path(options.state or os.environ.get(STATE_VARIABLE) or PROJECT / ".state")
-    engine_options = [*(flag for flag in ("--json", "--diff") if getattr(options, flag[2:], False)), *more]
+    pulumi_options = [*(flag for flag in ("--json", "--diff") if getattr(options, flag[2:], False)), *more]
     stack_file = Path(options.config_file or PROJECT / "stacks" / f"Pulumi.{options.stack}.yaml")
-    with_cli = options.engine == "pulumi"
     os.umask(0o077)  # keys and state are private to the user, whatever umask the user has
     try:
-        if options.command in ENGINE_COMMANDS and not with_cli and is_recorded(stack_file):
-            return run_recorded(options.command, options.stack, state, stack_file, PROJECT, engine_options)
+        if options.command in PULUMI_COMMANDS and is_recorded(stack_file):
+            if options.command == "preview":
+                return preview_recorded(PROJECT, options.stack, stack_file, pulumi_options)
+            raise UsageError(
+                f"stack {options.stack!r} is for a cloud that no site here stands in for: `make preview` plans it "
+                "as if nothing existed; `pulumi` runs it in the cloud"
+            )
         run = Run(
             PROJECT,
             _site(state, options.stack, stack_file),
             options.stack,
             options.json,
             stack_file,
-            tuple(engine_options),
-            with_cli,
+            tuple(pulumi_options),
             options.delete_unmanaged,
             cluster_access.Request(options.command, options.pod, options.follow, options.words),
         )
@@ -71,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
         # The reader (`| head`) has closed the pipe. Python's flush at exit must not fail as well.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK if options.command in READING else FAILED
-    except StackFileError as error:
+    except (StackFileError, UsageError) as error:
         return _fail(error, USAGE)
     except (
         PermissionError,
@@ -79,9 +83,9 @@ def main(argv: list[str] | None = None) -> int:
         SiteError,
         SecretsError,
         StateError,
-        LockedError,
         BuildError,
         PulumiCliError,
+        RehearsalError,
     ) as error:
         return _fail(error, FAILED)
     except KeyboardInterrupt:
@@ -104,27 +108,32 @@ def _site(state: Path, stack: str, stack_file: Path) -> ApiSite:
 
 
 def _parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
-    """The options and those for the engine. A usage error ends the process before anything starts."""
+    """The options and those for Pulumi's CLI. A usage error ends the process before anything starts."""
     parser = _parser()
     given = sys.argv[1:] if argv is None else argv
     split = given.index("--") if "--" in given else len(given)
     options, more = parser.parse_known_args(given[:split])
     options.words = tuple(given[split + 1 :])
-    if options.words and options.command != "kubectl":
-        parser.error("arguments after `--` are only for `kubectl`")
+    if options.words and options.command not in FORWARDING:
+        parser.error("arguments after `--` are only for `kubectl` and `pulumi`")
     if (options.pod or options.follow) and options.command != "logs":
         parser.error("--pod and --follow are only for `logs`")
     if options.delete_unmanaged and options.command != "down":
         parser.error("--delete-unmanaged is only for `down`")
-    if more and options.command == "kubectl":
-        parser.error(f"kubectl's own arguments follow `--`: kubectl -- {' '.join(more)}")
-    if more and options.command not in ENGINE_COMMANDS:
+    if more and options.command in FORWARDING:
+        parser.error(f"{options.command}'s own arguments follow `--`: {options.command} -- {' '.join(more)}")
+    if more and options.command not in PULUMI_COMMANDS:
         parser.refuse(more)
-    if more and options.engine == "embedded":
-        from local.engine import cli_arguments
-
-        cli_arguments.parse([ENGINE_COMMANDS[options.command], "--stack", options.stack, *more], parser.options)
     return options, more
+
+
+def _stack_name(text: str) -> str:
+    """The name, if it is valid by Pulumi's rule. Any other could lead out of the state folder."""
+    if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,100}", text) or text in (".", ".."):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a valid stack name (up to 100 letters, digits, hyphens, underscores and periods)"
+        )
+    return text
 
 
 def _parser() -> Parser:
@@ -132,25 +141,19 @@ def _parser() -> Parser:
         forwards=True,
         prog="python -m local",
         description=__doc__,
-        epilog="up, preview, refresh and down also take the options of `python -m local.engine "
-        "up|preview|refresh|destroy`, such as --target URN.",
+        epilog="up, preview, refresh and down also take the options of `pulumi up|preview|refresh|destroy`, such as "
+        "--target URN.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", choices=list(COMMANDS), metavar="COMMAND", help=", ".join(COMMANDS))
-    parser.add_argument("--stack", "-s", type=stack_name, default="local", help="the stack's name (default: local)")
+    parser.add_argument("--stack", "-s", type=_stack_name, default="local", help="the stack's name (default: local)")
     parser.add_argument(
         "--state", metavar="DIR", help=f"the site's state folder (default: ${STATE_VARIABLE}, else .state)"
     )
     parser.add_argument(
         "--config-file", metavar="FILE", help="the stack's configuration (default: stacks/Pulumi.STACK.yaml)"
     )
-    parser.add_argument(
-        "--engine",
-        choices=["embedded", "pulumi"],
-        default="embedded",
-        help="the engine that runs the stack (default: embedded)",
-    )
-    parser.add_argument("--json", action="store_true", help="for programs: status as JSON, else engine events")
+    parser.add_argument("--json", action="store_true", help="for programs: status as JSON, else as `pulumi` writes it")
     parser.add_argument("--diff", action="store_true", help="also show the properties of new resources")
     parser.add_argument(
         "--delete-unmanaged",
@@ -174,6 +177,5 @@ def _fail(error: Exception, code: int) -> int:
 
 
 if __name__ == "__main__":
-    collector.search_seldom()
     termination.heed()
-    collector.leave(main())
+    sys.exit(main())

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from ipaddress import IPv4Network
 from pathlib import Path
+from time import strftime
 from typing import Any, ClassVar
 
 from local import processes
@@ -25,7 +26,6 @@ from local.api_process import API, STOP_GRACE_SECONDS, ApiProcess
 from local.blocks import BlockRegistry, NoBlockError, default_registry
 from local.control_plane.binaries import Binaries
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
-from local.engine.stack.lock import Holder
 from local.errors import SiteError
 from local.machine.processes import kill_leftovers
 from local.ports import PortBusyError
@@ -102,7 +102,7 @@ class ApiSite(ABC):
         """That status and a stack's outputs as text for people."""
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a stack's engine."""
+        """The environment of a stack's runs."""
         return dict(inherited)
 
     def nothing_left(self) -> str | None:
@@ -271,9 +271,11 @@ class ApiSite(ABC):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                tell(f"waiting for another run ({Holder.read(file) or 'unknown'}) that starts or stops this site")
+                holder = os.pread(file, 4096, 0).decode(errors="replace") or "unknown"
+                tell(f"waiting for another run ({holder}) that starts or stops this site")
                 fcntl.flock(file, fcntl.LOCK_EX)
-            Holder.this(command).write(file)
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"process {os.getpid()}: `{command}` since {strftime('%Y-%m-%d %H:%M:%S')}".encode(), 0)
             yield
         finally:
             os.close(file)

@@ -1,6 +1,6 @@
 """What a cloud offers to run its stacks on one machine: a descriptor, found by an entry point of `local.clouds`.
 
-Every command and every run of the engine loads the descriptors: their modules import nothing heavy until called.
+Every command and every plugin loads the descriptors: their modules import nothing heavy until called.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from local.errors import SiteError
 
 if TYPE_CHECKING:
     from local.api_site import ApiSite
-    from local.engine.providers.registry import ProviderFactory
+    from local.plugins.provider import ProviderFactory
 
 
 def _never(state: Path, stack: str) -> bool:
@@ -25,7 +25,7 @@ def _never(state: Path, stack: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCloud:
-    """One cloud on this machine: its site, and what manages its Pulumi packages in the embedded engine."""
+    """One cloud on this machine: its site, and what manages the resources of its Pulumi packages."""
 
     name: str
     """As `cloud` in a stack file; the entry point has the same name."""
@@ -49,7 +49,7 @@ class LocalCloud:
     """What the site adds to a stack file, as values that lead nowhere: with them a stack is planned without a site."""
 
     providers: Mapping[str, ProviderFactory] = field(default_factory=dict)
-    """What manages the resources of a Pulumi package, by the package's name; the engine records other packages."""
+    """What manages the resources of a Pulumi package, by the package's name; other packages are recorded."""
 
     def serves(self, section: Any) -> bool:
         """Whether the site stands in for the cloud of a stack with this section."""

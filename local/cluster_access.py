@@ -38,7 +38,7 @@ class Request:
     command: str
     pod: str = ""
     follow: bool = False
-    kubectl: Sequence[str] = ()
+    words: Sequence[str] = ()
 
 
 def admin_kubeconfigs(folder: StateFolder) -> dict[str, Path]:
@@ -51,7 +51,7 @@ def run(request: Request, folder: StateFolder, stack_dir: Path, cluster_id: str 
     """Run the command on the stack's cluster; the exit code. Raises SiteError."""
     kubeconfig = write_kubeconfig(folder, stack_dir, cluster_id)
     if request.command == "kubectl":
-        return _run_kubectl(kubeconfig, request.kubectl)
+        return _run_kubectl(kubeconfig, request.words)
     if request.command == "logs":
         _show_logs(kubeconfig, request.pod, follow=request.follow)
     else:

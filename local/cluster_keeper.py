@@ -13,9 +13,8 @@ from typing import Any
 
 from local.addresses import AddressBlock
 from local.control_plane.binaries import Binaries, ensure
-from local.control_plane.build import BuildError
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
-from local.errors import SiteError
+from local.errors import BuildError, SiteError
 from local.ports import PortBusyError
 from local.processes import ProcessError
 from local.site_processes import SiteProcesses

@@ -9,35 +9,25 @@ from typing import Final
 
 from local import cluster_access, cluster_status
 from local.control_plane.binaries import ensure as ensure_binaries
-from local.engine_run import (
-    FAILED,
-    OK,
-    Run,
-    confirm,
-    policies,
-    prepare,
-    report,
-    require_engine,
-    require_free,
-    run_engine,
-)
+from local.pulumi.backend import is_in_use, masked_outputs
+from local.pulumi.cli import on_stack
 from local.stack_copy import copy_of
 from local.stack_file import check_stack_file, read_stack_file
-from local.stack_state import is_in_use, masked_outputs
+from local.stack_run import OK, Run, policies, prepare, report, require_pulumi, run_pulumi
 
 READING: Final = ("status", "kubeconfig", "kubectl", "logs")
 """The commands that change nothing."""
 _PARTIAL: Final = frozenset({"--target", "-t", "--exclude-protected", "--preview-only"})
-"""The engine's options with which a `down` leaves resources."""
+"""The CLI's options with which a `down` leaves resources."""
 
 
 def _up(run: Run) -> int:
-    check_stack_file(run.stack_file, run.project)  # before minutes of building: a mistyped name builds nothing
-    require_engine(run)
-    require_free(run)  # so a second `up` fails at once and does not wait for the first one's resources
+    check_stack_file(run.stack_file)  # before minutes of building: a mistyped name builds nothing
+    cli = require_pulumi(run, "up")
+    cli.require_free()  # so a second `up` fails at once and does not wait for the first one's resources
     ensure_binaries(report)
     prepare(run)
-    code = run_engine(run, "up", *policies(run.project, run.stack))
+    code = run_pulumi(run, cli, "up", *policies(run.project, run.stack))
     if code != OK:
         return code
     for line in run.site.after_up(str(masked_outputs(run.stack_dir).get("clusterId", ""))):
@@ -46,18 +36,22 @@ def _up(run: Run) -> int:
 
 
 def _preview(run: Run) -> int:
+    check_stack_file(run.stack_file)
+    cli = require_pulumi(run, "preview")
     was_up = run.site.folder.site_file.exists()
     prepare(run)
-    code = run_engine(run, "preview", *policies(run.project, run.stack))
+    code = run_pulumi(run, cli, "preview", *policies(run.project, run.stack))
     if not was_up:
         report("the preview created nothing, but the site's processes are running: `down` stops them")
     return code
 
 
 def _refresh(run: Run) -> int:
-    require_free(run)
+    check_stack_file(run.stack_file)
+    cli = require_pulumi(run, "refresh")
+    cli.require_free()
     prepare(run)
-    return run_engine(run, "refresh")
+    return run_pulumi(run, cli, "refresh")
 
 
 def _down(run: Run) -> int:
@@ -67,15 +61,13 @@ def _down(run: Run) -> int:
         report(f"there is no site in {run.site.folder.root}: nothing to do")
         return OK
     if is_in_use(run.stack_dir):
-        require_free(run)
-        agreed = None if run.with_cli else confirm(run, "destroy")
-        if agreed is False:
-            return FAILED
+        cli = require_pulumi(run, "destroy")
+        cli.require_free()
         # The cluster's daemon must delete what it created: its finalizers block the destroy until then.
         prepare(run, boot=True)
-        if not _others(run) and not _PARTIAL & {option.partition("=")[0] for option in run.engine_options}:
+        if not _others(run) and not _PARTIAL & {option.partition("=")[0] for option in run.pulumi_options}:
             run.site.end_simulated_machines()  # no stack declares them, and a cluster with machines cannot be deleted
-        code = run_engine(run, "destroy", *(["--yes"] if agreed else []))
+        code = run_pulumi(run, cli, "destroy")
         if code != OK:
             return code
         if is_in_use(run.stack_dir):
@@ -120,6 +112,12 @@ def _access(run: Run) -> int:
     return cluster_access.run(run.access, run.site.folder, run.stack_dir, cluster_id)
 
 
+def _pulumi(run: Run) -> int:
+    read_stack_file(run.stack_file)  # a mistyped name makes no stack
+    assert run.access is not None
+    return on_stack(run.project, run.stack, run.stack_dir).command([*run.access.words], run.stack_file)
+
+
 def _stop(run: Run) -> int:
     was_there = run.site.folder.site_file.exists()
     run.site.down(keep_data=True, tell=report)  # even without a site: a killed start may have left processes
@@ -140,4 +138,5 @@ COMMANDS: Final[Mapping[str, Callable[[Run], int]]] = {
     "kubeconfig": _access,
     "kubectl": _access,
     "logs": _access,
+    "pulumi": _pulumi,
 }

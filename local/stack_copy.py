@@ -1,7 +1,7 @@
 """The copy of a stack file that a site's stack runs with: the site's endpoint in plain text, its secrets encrypted.
 
-The copy is private to the user, lies in the state folder and is rewritten before each run; any engine can use it
-(`--config-file`). Its salt stays the same, so that the same key reads the stack's state. One run writes at a time: two
+The copy is private to the user, lies in the state folder and is rewritten before each run; the CLI gets it by
+`--config-file`. Its salt stays the same, so that the same key reads the stack's state. One run writes at a time: two
 first runs would each create a passphrase, and one's salt with the other's passphrase decrypts nothing.
 """
 
@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
-from local.engine.stack.project import ProjectError, read_map
-from local.engine.stack.secrets import PassphraseCrypter, new_crypter
-from local.engine.stack.session import crypter_of, passphrase_of
+from local.pulumi.passphrase import crypter_of, passphrase_of
+from local.pulumi.project import ProjectError, read_map
+from local.pulumi.secrets import PassphraseCrypter, new_crypter
 from local.stack_file import NAMESPACE, read_stack_file
 from local.state_folder import write_private
 
@@ -41,14 +41,15 @@ def copy_of(stack_dir: Path) -> Path:
 def write_stack_copy(source: Path, stack_dir: Path, site: SiteConfig) -> Path:
     """Write the copy of `source` for a site into `stack_dir` and return its path.
 
-    The copy has the stack's name, whatever `source` is called: the engine is given that name.
+    The copy has the stack's name, whatever `source` is called: the CLI is given that name.
 
     Raises StackFileError, or SecretsError if the passphrase does not decrypt earlier secrets.
     """
     stack = read_stack_file(source)
     copy = copy_of(stack_dir)
     with _lock(stack_dir):
-        salt = stack.get("encryptionsalt")
+        # `pulumi stack init` adds a salt, with a passphrase that only secrets of the file need.
+        salt = stack.get("encryptionsalt") if _has_secrets(stack["config"]) else None
         crypter = _crypter(salt or _salt_of(copy), stack_dir, source if salt else copy)
         stack["encryptionsalt"] = crypter.salt
         secrets = {key: {"secure": crypter.encrypt(secret)} for key, secret in site.secrets.items()}
@@ -65,6 +66,12 @@ def _completed(config: Mapping[str, Any], site: SiteConfig) -> dict[str, Any]:
         for key, added in values.items():
             found[key] = {**(found[key] if isinstance(found.get(key), dict) else {}), **added}
     return found
+
+
+def _has_secrets(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "secure" in value or any(_has_secrets(each) for each in value.values())
+    return isinstance(value, list) and any(_has_secrets(each) for each in value)
 
 
 @contextmanager

@@ -11,8 +11,7 @@ from typing import Any, Final
 from cloud_controller import yaml_text
 from cloud_controller.registry import Registry
 from local.clouds import CLOUDS, LocalCloud
-from local.engine.stack.config import in_plain_text, resolve, validate
-from local.engine.stack.project import ProjectError, StackFile, load_project, qualify, read_map, stacks_in
+from local.pulumi.project import ProjectError, config_of, read_map, stacks_in
 
 NAMESPACE: Final = "cloud-controller"
 _CLOUD: Final = f"{NAMESPACE}:cloud"
@@ -46,22 +45,18 @@ def is_recorded(source: Path) -> bool:
     return cloud in _known_clouds() and not (cloud in CLOUDS.names() and CLOUDS.get(cloud).serves(section))
 
 
-def check_stack_file(source: Path, project_dir: Path) -> None:
+def check_stack_file(source: Path) -> None:
     """Check the file before anything starts, so that no later error names the copy instead. Raises StackFileError."""
     config = read_stack_file(source)["config"]
     _refuse_unknown(source, config)
     known = _known_keys()
-    try:
-        project = load_project(project_dir)
-        stack_file = StackFile(_stack_of(source), source, config)
-        for key, value in config.items():
-            if not key.startswith(f"{NAMESPACE}:"):
-                continue
-            if known[key].get("required") == ["secure"] and not (isinstance(value, dict) and "secure" in value):
-                raise StackFileError(f"{_place(source, key)}: {in_plain_text(project, stack_file, key)}")
-        validate(project, stack_file, resolve(project, stack_file, None))
-    except ProjectError as error:
-        raise StackFileError(str(error)) from error
+    for key, value in config.items():
+        if not key.startswith(f"{NAMESPACE}:"):
+            continue
+        if known[key].get("required") == ["secure"] and not (isinstance(value, dict) and "secure" in value):
+            name = key.removeprefix(f"{NAMESPACE}:")
+            command = f'make pulumi STACK={_stack_of(source)} ARGS="config set --secret {name}"'
+            raise StackFileError(f"{_place(source, key)}: {key} is in plain text; encrypt it with `{command}`")
 
 
 def _read(source: Path) -> dict[str, Any]:
@@ -70,12 +65,12 @@ def _read(source: Path) -> dict[str, Any]:
         raise StackFileError(f"stack {_stack_of(source)!r} does not exist: no file {source}; known stacks: {known}")
     try:
         stack = read_map(source)
+        if not isinstance(stack.get("config"), dict):
+            raise StackFileError(f"{source} has no map `config`")
+        config = config_of(stack, source, NAMESPACE)
+        return {**stack, "config": {key: _plain(value) for key, value in config.items()}}
     except ProjectError as error:
         raise StackFileError(str(error)) from None
-    config = stack.get("config")
-    if not isinstance(config, dict):
-        raise StackFileError(f"{source} has no map `config`")
-    return {**stack, "config": {qualify(str(key), NAMESPACE): value for key, value in config.items()}}
 
 
 def _served(source: Path, config: Mapping[str, Any]) -> tuple[LocalCloud, Mapping[str, Any]]:
@@ -85,7 +80,7 @@ def _served(source: Path, config: Mapping[str, Any]) -> tuple[LocalCloud, Mappin
     if name not in _known_clouds():
         wrong = "is missing" if name is None else f"is {json.dumps(name, default=str)}"
         raise StackFileError(f"{_place(source, _CLOUD)}: {_CLOUD} {wrong}; allowed: {', '.join(_known_clouds())}")
-    elsewhere = "run the stack with `python -m local.engine` or `pulumi`"
+    elsewhere = "run the stack with `pulumi`"
     if name not in CLOUDS.names():
         raise StackFileError(f"{source}: there is no local site for cloud {name!r}; {elsewhere}")
     cloud, section = CLOUDS.get(name), _section(config)
@@ -98,6 +93,14 @@ def _served(source: Path, config: Mapping[str, Any]) -> tuple[LocalCloud, Mappin
 def _section(config: Mapping[str, Any]) -> Mapping[str, Any]:
     section = config.get(f"{NAMESPACE}:{config.get(_CLOUD)}")
     return section if isinstance(section, dict) else {}
+
+
+def _plain(value: Any) -> Any:
+    """A map that `pulumi config set KEY '{...}'` wrote as text."""
+    try:
+        return json.loads(value) if isinstance(value, str) and value.startswith("{") else value
+    except ValueError:
+        return value  # the program's error says what is allowed
 
 
 def _known_clouds() -> list[str]:

@@ -22,6 +22,9 @@ settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True
 settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+# Plugins of Pulumi's CLI are built or there; a missing one is an error.
+os.environ["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
+
 # A shell makes what it runs in the background, and all that this starts, deaf to Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

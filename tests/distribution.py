@@ -19,7 +19,6 @@ CONTROL_PLANE = "the control plane of tests/cloud_controller"
 CRASH_ENVIRONMENT = "the environment of tests/crash"
 STACK = "the stack of tests/e2e"
 PROVIDER = "the API server of the Kubernetes provider's tests"
-_PROVIDER_FOLDER = "tests/local/engine/providers/kubernetes"
 UNITS: Mapping[str, str] = {
     **dict.fromkeys(
         (
@@ -60,9 +59,8 @@ UNITS: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         (
-            f"{_PROVIDER_FOLDER}/test_kubernetes_empties.py",
-            f"{_PROVIDER_FOLDER}/test_kubernetes_options.py",
-            f"{_PROVIDER_FOLDER}/test_kubernetes_provider.py",
+            "tests/local/plugins/kubernetes/test_kubernetes_provider.py",
+            "tests/local/plugins/kubernetes/test_kubernetes_with_pulumi.py",
         ),
         PROVIDER,
     ),
@@ -81,7 +79,7 @@ SHARED: Mapping[str, tuple[str, str]] = {
     CONTROL_PLANE: ("control_plane", "tests/cloud_controller"),
     CRASH_ENVIRONMENT: ("environment", "tests/crash"),
     STACK: ("shared_folder", "tests/e2e"),
-    PROVIDER: ("control_plane", _PROVIDER_FOLDER),
+    PROVIDER: ("control_plane", "tests/local/plugins/kubernetes"),
 }
 """By unit: the session's fixture that it shares, and the folder of its conftest."""
 

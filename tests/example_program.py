@@ -1,4 +1,4 @@
-"""The examples of programs that use the components as a library: run by the engine, with what the wheels hold."""
+"""The examples of programs that use the components as a library: run by Pulumi's CLI, with what the wheels hold."""
 
 from __future__ import annotations
 
@@ -45,17 +45,15 @@ PASSPHRASE = "of-the-example"
 
 def run_example(library: Path, state: Path, kubeconfig: str, *command: str) -> str:
     """Run the example `load-balancer-service`, as `Example` does, with this kubeconfig."""
-    state.mkdir(exist_ok=True)
     example = Example(EXAMPLE, library, state)
-    if not example.stack_file.exists():
-        shutil.copy(EXAMPLE / "Pulumi.dev.yaml", example.stack_file)
+    if not state.exists():
         example.run("config", "set", "--secret", "kubeconfig", given=kubeconfig)
     return example.run(*command)
 
 
 @dataclass(frozen=True)
 class Example:
-    """An example's stack `dev` in a state folder of its own, which has its stack file too."""
+    """An example's stack `dev` in a state folder of its own, which has a copy of its files too."""
 
     folder: Path
     library: Path
@@ -66,13 +64,31 @@ class Example:
         return self.state / "Pulumi.dev.yaml"
 
     def run(self, *command: str, given: str = "") -> str:
-        """Run the engine; what it prints. The test fails with the whole output if the engine does."""
-        where = ["--cwd", str(self.folder), "--stack", "dev", "--state", str(self.state)]
+        """Run Pulumi's CLI; what it prints. The test fails with the whole output if the CLI does."""
+        if not (self.state / "Pulumi.yaml").exists():
+            written = self.stack_file.read_text() if self.stack_file.exists() else None
+            shutil.copytree(self.folder, self.state, dirs_exist_ok=True)
+            if written is not None:
+                self.stack_file.write_text(written)
+            (self.state / "backend").mkdir()
+            self._pulumi("stack", "init")
+        return self._pulumi(*command, given=given)
+
+    def _pulumi(self, *command: str, given: str = "") -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "local.engine", *command, *where, "--config-file", str(self.stack_file)],
+            [sys.executable, "-m", "local.pulumi", *command, "--cwd", str(self.state), "--stack", "dev"],
             input=given,
-            env={**os.environ, "PYTHONPATH": f"{self.library}:{ROOT}", "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE},
-            cwd=self.state,
+            env={
+                **os.environ,
+                "PYTHONPATH": f"{self.library}:{ROOT}",
+                "PULUMI_BACKEND_URL": (self.state / "backend").as_uri(),
+                "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
+                "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+                "PULUMI_HOME": str(self.state / "home"),
+                "PULUMI_SKIP_CONFIRMATIONS": "true",
+                "PULUMI_SKIP_UPDATE_CHECK": "true",
+            },
+            cwd=ROOT,
             capture_output=True,
             text=True,
             timeout=280,

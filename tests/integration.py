@@ -1,4 +1,4 @@
-"""Which tests carry the mark `integration`: all that start a process, a simulated cloud or the embedded engine.
+"""Which tests carry the mark `integration`: all that start a process or a simulated cloud.
 
 So do those that run the program of a whole stack, or take seconds.
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import pytest
 
 MARK = "integration"
-MARKS_WITH_IT = frozenset({"cli", "control_plane", "e2e", "engine"})
+MARKS_WITH_IT = frozenset({"cli", "control_plane", "e2e"})
 FIXTURES_WITH_IT = frozenset(
     {
         "_moto",

@@ -24,7 +24,8 @@ def move_sites_of_ended_runs(registry: BlockRegistry) -> list[Path]:
 
 def _moved(site: Path) -> Path | None:
     try:
-        return site.rename(site.with_name(f"{site.name}-of-ended-run"))
+        # A process that has just ended may have made it again.
+        return site.rename(site.with_name(f"{site.name}-of-ended-run-{os.getpid()}"))
     except FileNotFoundError:
         return None  # another run, begun at the same time, was quicker
 

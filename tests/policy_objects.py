@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from local.engine.policies.host import AnalyzedResource, Finding, PolicyHost
-from local.engine.values import PropertyMap
+from cloud_stacks.policies.host import AnalyzedResource, Finding, PolicyHost
+from local.plugins.values import PropertyMap
 
 PACK = Path(__file__).parents[1] / "policy"
 EXEMPT = "exempt"

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.local.engine.stack_under_test import StackUnderTest
-
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -19,11 +17,6 @@ def test_a_test_without_the_mark_cannot_start_a_process() -> None:
         subprocess.run(["true"], check=True)
     with pytest.raises(AssertionError, match="starts a process"):
         os.posix_spawn("/bin/true", ["true"], {})
-
-
-def test_a_test_without_the_mark_cannot_run_a_program_through_the_engine(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="starts the embedded engine"):
-        StackUnderTest(tmp_path).up(lambda: None)
 
 
 def test_a_test_without_the_mark_cannot_start_a_simulated_aws() -> None:

@@ -1,6 +1,6 @@
 """The project's Kubernetes client: plain JSON objects, blocking calls, thread-safe.
 
-Used by the controllers, the local cloud's machines, the engine's Kubernetes provider and the tests:
+Used by the controllers, the local cloud's machines, our Kubernetes provider for Pulumi and the tests:
 
     kube = Kube.from_file(Path("admin.kubeconfig"))
     for node in kube.list(NODES).items:

@@ -11,7 +11,7 @@ from cloud_stacks.effects import Kind
 from cloud_stacks.outcome import Finding, Place, Problem
 from cloud_stacks.report.words import number
 from cloud_stacks.rights import Grant
-from local.engine.urn import PROVIDER_PREFIX, name_of, type_of
+from local.plugins.urn import PROVIDER_PREFIX, name_of, type_of
 
 
 @dataclass(frozen=True, slots=True)

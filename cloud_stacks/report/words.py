@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+import unicodedata
+from typing import Any, Final
 
-from local.engine.display.text import neutral
+_COLOUR_SEQUENCE: Final = re.compile(r"\x1b\[[0-9;:]*m")
+_ACTING: Final = ("Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn")
+"""Unicode categories of characters with an effect of their own: controls, directions, line separators."""
 
 
 def safe(text: str) -> str:
     """The text on one line, without control characters and commands."""
     return without_command(neutral(" ".join(text.split())))
+
+
+def neutral(text: str) -> str:
+    """Text that is safe to show: without colours, and with control characters escaped."""
+    # Most text is harmless.
+    if text.isprintable():
+        return text
+    text = _COLOUR_SEQUENCE.sub("", text).replace("\t", "    ")
+    return "".join(_spelt(c) if unicodedata.category(c) in _ACTING else c for c in text)
+
+
+def _spelt(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 def without_command(line: str) -> str:

@@ -14,8 +14,8 @@ from local.clouds import LocalCloud
 
 if TYPE_CHECKING:
     from local.alicloud.site import AliCloudSite
-    from local.engine.providers.provider import Provider
-    from local.engine.stack.resource import ResourceState
+    from local.plugins.provider import Provider
+    from local.plugins.values import PropertyMap
 
 
 def _site(state: Path, stack: str, section: Mapping[str, Any]) -> AliCloudSite:
@@ -31,10 +31,10 @@ def _has_site(state: Path, stack: str) -> bool:
     return site_root(state, stack).exists()
 
 
-def _provider(resource: ResourceState) -> Provider:
+def _provider(config: PropertyMap) -> Provider:
     from local.alicloud.recorded import recorder
 
-    return recorder(resource.inputs)
+    return recorder(config)
 
 
 CLOUD = LocalCloud(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from local.engine.providers.recorder import Recorder
-from local.engine.providers.recorder_values import ACCOUNT, DOMAIN, Place, Rules
-from local.engine.values import PropertyMap
+from local.plugins.recorder import Recorder
+from local.plugins.recorder_values import ACCOUNT, DOMAIN, Place, Rules
+from local.plugins.values import PropertyMap
 
 
 def recorder(config: PropertyMap) -> Recorder:

@@ -40,7 +40,7 @@ class AliCloudSite(ClusterSite):
         return revision()
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a stack's engine: the account's key, and nothing of the user's own."""
+        """The environment of a stack's runs: the account's key, and nothing of the user's own."""
         kept = {
             name: value for name, value in inherited.items() if not name.startswith(("ALIBABA_CLOUD_", "ALICLOUD_"))
         }

@@ -1,4 +1,4 @@
-"""AWS on one machine: a simulator (moto) with real control planes and machines, and AWS's packages in the engine."""
+"""AWS on one machine: a simulator (moto) with real control planes and machines, and what manages AWS's packages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from local.clouds import LocalCloud
 
 if TYPE_CHECKING:
     from local.aws.site import AwsSite
-    from local.engine.providers.provider import Provider
-    from local.engine.stack.resource import ResourceState
+    from local.plugins.provider import Provider
+    from local.plugins.values import PropertyMap
 
 
 def _site(state: Path, stack: str, section: Mapping[str, Any]) -> AwsSite:
@@ -27,13 +27,13 @@ def _has_site(state: Path, stack: str) -> bool:
     return site_root(state, stack).exists()
 
 
-def _provider(resource: ResourceState) -> Provider:
+def _provider(config: PropertyMap) -> Provider:
     from local.aws.provider.api import is_local
     from local.aws.provider.provider import AwsProvider
     from local.aws.provider.recorded import recorder
-    from local.engine.values import without_secrets
+    from local.plugins.values import without_secrets
 
-    return (AwsProvider if is_local(without_secrets(resource.inputs)) else recorder)(resource.inputs)
+    return (AwsProvider if is_local(without_secrets(config)) else recorder)(config)
 
 
 CLOUD = LocalCloud(

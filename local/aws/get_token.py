@@ -1,6 +1,6 @@
 """`aws eks get-token` for machines without AWS's command line: kubeconfigs of EKS run it to get a token.
 
-A site puts it, as `aws`, on the PATH of its stack's engine. Credentials, region and endpoint come from the environment.
+A site puts it, as `aws`, on the PATH of its stack's runs. Credentials, region and endpoint come from the environment.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from local.aws.differences import ClusterFacts, SiteCluster
 from local.aws.simulator import Machine
 from local.aws.webhook import Webhook
 from local.control_plane.binaries import Binaries, ensure
-from local.control_plane.build import BuildError
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
+from local.errors import BuildError
 from local.ports import PortBusyError
 from local.processes import ProcessError
 from local.site_processes import SiteProcesses

@@ -76,7 +76,7 @@ class AwsSite(ApiSite):
             raise SiteError(f"there is no site in {self.folder.root}; create one with `up` first") from None
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a stack's engine: AWS's default credentials lead to this site."""
+        """The environment of a stack's runs: AWS's default credentials lead to this site."""
         access_key, secret_key = self.credentials
         kept = {name: value for name, value in inherited.items() if not name.startswith("AWS_")}
         past_proxies = ",".join(filter(None, [kept.get("no_proxy") or kept.get("NO_PROXY"), self.block.api_address]))

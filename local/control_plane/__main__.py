@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from local.control_plane.binaries import ensure
-from local.control_plane.build import BuildError
+from local.errors import BuildError
 
 
 def main(arguments: list[str] | None = None) -> int:

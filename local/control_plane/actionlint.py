@@ -9,8 +9,8 @@ import os
 import sys
 from typing import NoReturn
 
-from local.control_plane.build import BuildError
 from local.control_plane.go_tool import GoTool
+from local.errors import BuildError
 
 ACTIONLINT = GoTool(
     folder="actionlint",

@@ -17,9 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.control_plane.build import LDFLAGS, BuildError, Report, build
+from local.control_plane.build import LDFLAGS, build
 from local.control_plane.components import BINARIES, ETCD
 from local.control_plane.toolchain import find_go
+from local.errors import BuildError, Report
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 KUBERNETES = "kubernetes"

@@ -8,21 +8,16 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-Report = Callable[[str], None]
+from local.errors import BuildError, Report
 
 LDFLAGS = "-s -w"
 # Kubernetes' own build sets its version like this; without it the API server calls itself v0.0.0.
 VERSION_VARIABLE = "k8s.io/component-base/version"
 HEARTBEAT_SECONDS = 15.0
 KEPT_LINES = 20
-
-
-class BuildError(Exception):
-    """The control plane's binaries are not available; the message says why and what to do."""
 
 
 def build(
@@ -35,16 +30,18 @@ def build(
     *,
     package: str,
     tags: str = "",
+    version_variable: str = "",
 ) -> None:
     """Build `package`, the program `name` at `version`, into `target`, completely or not at all.
 
-    `tags`: Go's build tags for it. Raises BuildError with the compiler's last lines if it fails.
+    `tags`: Go's build tags for it; `version_variable`: the Go variable that gets its version, if not those of
+    Kubernetes. Raises BuildError with the compiler's last lines if it fails.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".build-", dir=target.parent) as temporary:
         output = Path(temporary) / name
         command = [
-            *(str(go), "build", "-v", "-trimpath", "-ldflags", _ldflags(version)),
+            *(str(go), "build", "-v", "-trimpath", "-ldflags", _ldflags(version, version_variable)),
             *("-tags", tags, "-o", str(output), package),
         ]
         with subprocess.Popen(
@@ -101,7 +98,9 @@ def _follow(process: subprocess.Popen[str], name: str, started: float, report: R
             return progress
 
 
-def _ldflags(version: str) -> str:
+def _ldflags(version: str, variable: str) -> str:
+    if variable:
+        return f"{LDFLAGS} -X {variable}={version}"
     major, minor = version.removeprefix("v").split(".")[:2]
     stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     return " ".join([LDFLAGS, *(f"-X {VERSION_VARIABLE}.{key}={value}" for key, value in stamps.items())])

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.control_plane.binaries import TOOLS, cache_directory, required_version
-from local.control_plane.build import LDFLAGS, Report, build
+from local.control_plane.build import LDFLAGS, build
 from local.control_plane.toolchain import find_go
+from local.errors import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +23,17 @@ class GoTool:
     module: str
     """The required module that has the program."""
     package: str
-    """The program's package; its last part is the binary's name."""
+    """The program's package; its last part is the binary's name, unless `program` is."""
     takes: str
     """How long a build takes, for people who wait for it."""
     tags: str = ""
     """Go's build tags, separated by commas."""
+    program: str = ""
+    """The binary's name."""
+    version_variable: str = ""
+    """The Go variable that gets the version."""
+    stamped: str = ""
+    """The version that it gets, if not the module's."""
 
     def version(self, module: str = "") -> str:
         """The pinned version, as in `v1.34.3`, of the tool's module or of another that it requires."""
@@ -34,23 +41,39 @@ class GoTool:
 
     def binary(self, report: Report) -> Path:
         """The path of the binary, built first if needed. Raises BuildError if that is impossible."""
-        name = self.package.rpartition("/")[2]
-        cache = cache_directory() / self.folder / self._key()
-        target = cache / name
+        target = self._target()
+        name, cache = target.name, target.parent
         cache.mkdir(parents=True, exist_ok=True)
         with (cache / "lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not target.exists():
                 report(f"building {name} {self.version()} from Go modules, once per machine ({self.takes})")
                 go = find_go(cache_directory(), TOOLS, report)
-                folder = TOOLS / self.folder
-                build(go, name, self.version(), folder, target, report, package=self.package, tags=self.tags)
+                build(
+                    go,
+                    name,
+                    self.stamped or self.version(),
+                    TOOLS / self.folder,
+                    target,
+                    report,
+                    package=self.package,
+                    tags=self.tags,
+                    version_variable=self.version_variable,
+                )
         return target
+
+    def is_built(self) -> bool:
+        """Whether this machine has the binary."""
+        return self._target().exists()
+
+    def _target(self) -> Path:
+        return cache_directory() / self.folder / self._key() / (self.program or self.package.rpartition("/")[2])
 
     def _key(self) -> str:
         digest = hashlib.sha256()
-        for name in ("go.sum", "go.mod"):
-            digest.update((TOOLS / self.folder / name).read_bytes())
+        folder = TOOLS / self.folder
+        for path in (folder / "go.sum", folder / "go.mod", *sorted(folder.glob("*.go"))):
+            digest.update(path.read_bytes())
         digest.update(repr((LDFLAGS, platform.system(), platform.machine())).encode())
-        digest.update(self.tags.encode())
+        digest.update(f"{self.tags}{self.stamped}".encode())
         return digest.hexdigest()[:16]

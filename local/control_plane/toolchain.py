@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from local.control_plane.build import BuildError, Report
+from local.errors import BuildError, Report
 
 REQUIREMENTS = "go-requirements.txt"
 

@@ -18,8 +18,8 @@ from typing import Protocol
 from cloud_controller.kube import NODES, ApiError, Kube, NotFoundError, PatchType
 from local.addresses import AddressBlock
 from local.control_plane.binaries import Binaries, ensure
-from local.control_plane.build import BuildError
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
+from local.errors import BuildError
 from local.mycloud.folder import MyCloudFolder
 from local.mycloud.models.compute import Cluster, MachineRecord
 from local.mycloud.models.networking import NetworkRecord

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from local.clouds import LocalCloud
 
 if TYPE_CHECKING:
-    from local.engine.providers.provider import Provider
-    from local.engine.stack.resource import ResourceState
     from local.openstack.site import OpenstackSite
+    from local.plugins.provider import Provider
+    from local.plugins.values import PropertyMap
 
 
 def _site(state: Path, stack: str, section: Mapping[str, Any]) -> OpenstackSite:
@@ -32,10 +32,10 @@ def _has_site(state: Path, stack: str) -> bool:
     return site_root(state, stack).exists()
 
 
-def _provider(resource: ResourceState) -> Provider:
+def _provider(config: PropertyMap) -> Provider:
     from local.openstack.recorded import recorder
 
-    return recorder(resource.inputs)
+    return recorder(config)
 
 
 _ID = "00000000-0000-4000-8000-000000000000"

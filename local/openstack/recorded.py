@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from local.engine.providers.recorder import Recorder
-from local.engine.providers.recorder_values import Place, Rules, simulated_text
-from local.engine.values import PropertyMap
+from local.plugins.recorder import Recorder
+from local.plugins.recorder_values import Place, Rules, simulated_text
+from local.plugins.values import PropertyMap
 
 
 def recorder(config: PropertyMap) -> Recorder:

@@ -52,7 +52,7 @@ class OpenstackSite(ClusterSite):
         return revision()
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a stack's engine: nothing of a cloud of the user's own."""
+        """The environment of a stack's runs: nothing of a cloud of the user's own."""
         return {name: value for name, value in inherited.items() if not name.startswith("OS_")}
 
     def stack_config(self) -> SiteConfig:

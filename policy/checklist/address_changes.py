@@ -113,10 +113,10 @@ ADDRESS_CHANGES_ACKNOWLEDGED = ResourceRule(
         "An annotation whose change replaces the load balancer, and so the address, or may take addresses away in "
         "place, comes with a new value of `cloud-controller/acknowledge-address-change` "
         "([addresses](address-changes.md)). A rule sees only what will "
-        "be, so this one compares with a file that `pulumi stack export --file /tmp/before.json` writes (with the "
-        "embedded engine, `python -m local.engine stack export`). The setting `stateBefore` gives the file's absolute "
-        "path; without it, the rule does nothing. It cannot check the digest itself; the controller and "
-        "`LoadBalancerService` do. Services of other controllers' classes are left alone."
+        "be, so this one compares with a file that `pulumi stack export --file /tmp/before.json` writes. The "
+        "setting `stateBefore` gives the file's absolute path; without it, the rule does nothing. It cannot check the "
+        "digest itself; the controller and `LoadBalancerService` do. Services of other controllers' classes are left "
+        "alone."
     ),
     tags=["network", "availability"],
     remedy=(

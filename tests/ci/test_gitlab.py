@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from local.engine.stack.state import VERSION
+from local.pulumi.builds import PULUMI
 from tests.ci.commands import missing_commands
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,10 +37,16 @@ def test_only_the_preview_of_a_branch_of_the_project_has_an_identity() -> None:
     assert "$CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_MERGE_REQUEST_PROJECT_ID" in rule["if"]
 
 
-def test_the_preview_is_of_stacks_that_exist_by_the_engines_version_of_pulumi() -> None:
+def test_both_jobs_run_the_version_of_pulumi_that_the_tests_build() -> None:
+    image = f"pulumi/pulumi-python-3.12:{PULUMI.version().removeprefix('v')}"
+
+    assert JOBS["preview"]["image"] == f"{image}@$PULUMI_IMAGE_DIGEST"
+    assert PIPELINE["variables"]["PYTHON_IMAGE"] == image
+
+
+def test_the_preview_is_of_stacks_that_exist() -> None:
     preview = JOBS["preview"]
 
-    assert preview["image"].endswith(f":{VERSION.removeprefix('v')}@$PULUMI_IMAGE_DIGEST")
     for stack in preview["parallel"]["matrix"][0]["STACK"]:
         assert (ROOT / "stacks" / f"Pulumi.{stack}.yaml").is_file()
         assert (ROOT / "stacks" / f"policies.{stack}.json").is_file()

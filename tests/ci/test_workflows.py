@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from local.engine.stack.state import VERSION
+from local.pulumi.builds import PULUMI
 from tests.ci.actions import ACTIONS
 from tests.ci.commands import missing_commands
 from tests.ci.workflow_rules import problems
@@ -78,7 +78,7 @@ def test_a_workflow_runs_only_commands_that_exist(name: str) -> None:
     assert missing_commands(line for step in steps(name) for line in step.get("run", "").splitlines()) == []
 
 
-def test_the_version_of_pulumis_cli_is_the_one_whose_state_the_engine_writes() -> None:
+def test_the_version_of_pulumis_cli_is_the_one_that_the_tests_build() -> None:
     versions = [
         step["with"]["pulumi-version"]
         for name in TEXTS
@@ -86,7 +86,7 @@ def test_the_version_of_pulumis_cli_is_the_one_whose_state_the_engine_writes() -
         if "pulumi/actions" in step.get("uses", "")
     ]
 
-    assert set(versions) == {VERSION.removeprefix("v")}
+    assert set(versions) == {PULUMI.version().removeprefix("v")}
 
 
 def test_the_comment_follows_the_workflow_that_writes_the_report() -> None:

@@ -10,16 +10,15 @@ import pytest
 
 from cloud_stacks.cli import FAILED, OK, USAGE, main
 
-SAMPLES = Path(__file__).parents[1] / "local" / "engine" / "samples" / "recordings"
+PREVIEW = Path(__file__).parent / "samples" / "preview.json"
+"""What Pulumi's CLI wrote (`preview --json`)."""
 
 
 @pytest.mark.integration
 def test_a_preview_of_the_real_cli_is_rendered_in_every_form(tmp_path: Path) -> None:
     shown = io.StringIO()
 
-    code = main(
-        ["report", str(SAMPLES / "07-preview-change-json.json"), "--out", str(tmp_path), "--key", "prod"], shown
-    )
+    code = main(["report", str(PREVIEW), "--out", str(tmp_path), "--key", "prod"], shown)
 
     assert code == OK
     assert "replace Service web at __main__.py:" in shown.getvalue()

@@ -10,17 +10,21 @@ from pathlib import Path
 import pytest
 
 from cloud_stacks.cli import main
-from cloud_stacks.offline import Checkout, placeholders
 from cloud_stacks.plans import Choice, preview
-from local.engine.interpreter import Interpreter
-from local.engine.stack.project import stacks_in
+from local.pulumi.project import config_of, load_project, read_map, stacks_in
+from local.pulumi.rehearsal import Checkout, placeholders
+from local.pulumi.toolchain import Toolchain
 
 ROOT = Path(__file__).parents[2]
 STACKS = stacks_in(ROOT / "stacks")
 
 
 def test_a_stack_that_a_site_completes_gets_endpoints_that_lead_nowhere() -> None:
-    added = {stack: placeholders(ROOT, stack) for stack in STACKS}
+    project = load_project(ROOT)
+    files = {stack: project.stack_file(stack) for stack in STACKS}
+    configs = {stack: config_of(read_map(file), file, project.name) for stack, file in files.items()}
+
+    added = {stack: placeholders(config, project.name) for stack, config in configs.items()}
 
     assert {stack for stack in STACKS if added[stack]} == {
         *("alicloud-local", "aws-local", "local", "mycloud-ha", "mycloud-prod", "openstack-local")
@@ -33,19 +37,14 @@ def test_a_stack_that_a_site_completes_gets_endpoints_that_lead_nowhere() -> Non
     assert added["aws-local"]["cloud-controller:aws"]["region"] == "eu-central-1"
 
 
-def test_a_value_of_the_stack_file_is_never_replaced(tmp_path: Path) -> None:
-    (tmp_path / "Pulumi.yaml").write_text("name: cloud-controller\nruntime: python\n")
+def test_a_value_of_the_stack_file_is_never_replaced() -> None:
     config = {
-        "cloud": "mycloud",
-        "mycloud": {"endpoint": "https://mine.example.com"},
-        "mycloudToken": {"secure": "v1:x"},
+        "shop:cloud": "mycloud",
+        "shop:mycloud": {"endpoint": "https://mine.example.com"},
+        "cloud-controller:mycloudToken": {"secure": "v1:x"},
     }
-    (tmp_path / "Pulumi.dev.yaml").write_text(json.dumps({"config": config}))
 
-    added = placeholders(tmp_path, "dev")
-
-    assert "cloud-controller:mycloud" not in added
-    assert "cloud-controller:mycloudToken" not in added
+    assert not config.keys() & placeholders(config, "shop").keys()
 
 
 @pytest.mark.integration
@@ -68,7 +67,7 @@ def test_a_stack_whose_policy_settings_are_no_json_is_a_problem_that_names_the_f
         (tmp_path / f"Pulumi.{stack}.yaml").write_text("config: {}\n")
         (tmp_path / f"policies.{stack}.json").write_text("{,}")
 
-    reports = preview(Checkout(tmp_path, Interpreter()), Choice())
+    reports = preview(Toolchain(Path("pulumi"), {}), Checkout(tmp_path), Choice())
 
     assert [report.stack for report in reports] == ["dev", "prod"]
     for report in reports:

@@ -1,4 +1,4 @@
-"""Plans as our engine and Pulumi's CLI write them: read alike."""
+"""Plans as Pulumi's CLI writes them, in each of its forms."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from cloud_stacks.comparison import report
-from cloud_stacks.outcome import NotEvents, Outcome, Place, of_engine, of_text
-from local.engine.events import PolicyEvent
-from local.engine.policies import host
-from local.engine.policies.host import Level
+from cloud_stacks.outcome import NotEvents, Outcome, Place, of_text
 
-SAMPLES = Path(__file__).parents[1] / "local" / "engine" / "samples" / "recordings"
+SAMPLES = Path(__file__).parent / "samples"
+PREVIEW = Path(__file__).parent / "samples" / "preview.json"
+"""What Pulumi's CLI wrote (`preview --json`)."""
 URN = "urn:pulumi:dev::shop::"
 STACK = f"{URN}pulumi:pulumi:Stack::shop-dev"
 
@@ -70,7 +69,7 @@ def test_the_clis_digest_and_its_events_say_the_same() -> None:
 
 
 def test_a_preview_of_the_real_cli_is_read_with_the_programs_lines() -> None:
-    outcome = of_text((SAMPLES / "07-preview-change-json.json").read_text())
+    outcome = of_text(PREVIEW.read_text())
 
     changed = {each.name: (each.op, each.reasons, each.place) for each in outcome.resources if each.op != "same"}
     assert changed["web"][:2] == ("replace", ("spec.loadBalancerClass",))
@@ -94,14 +93,6 @@ def test_a_violation_that_only_names_such_a_text_stays_one() -> None:
     found = report(of_text(lines({"policyEvent": {**about, "message": "web of can't run policy: is public"}})))
 
     assert [each.level for each in found.findings] == ["mandatory"] and found.failed
-
-
-@pytest.mark.parametrize(("rule_level", "fails"), [("mandatory", True), ("advisory", False)])
-def test_a_mandatory_rule_that_could_not_be_evaluated_fails_the_gate(rule_level: Level, fails: bool) -> None:
-    message = "can't run policy 'p' during preview: string value at .x can't be known"
-    finding = host.Finding("p", "pack", "1", "not-evaluated", message, STACK, "why", rule_level=rule_level)
-
-    assert report(of_engine([PolicyEvent(finding)])).failed is fails
 
 
 def test_the_values_of_a_kubernetes_secret_are_hidden_even_if_the_program_does_not_say_so() -> None:
@@ -134,17 +125,27 @@ def test_a_deletion_that_leaves_the_resource_is_told_from_one_that_does_not() ->
         assert [each.retained for each in of_text(text).resources] == [True]
 
 
+def test_the_unchanged_resources_that_a_digest_only_counts_are_reported() -> None:
+    """Recorded by `pulumi preview --json` of CLI 3.274.1: of six unchanged resources it lists the stack alone."""
+    recorded = (SAMPLES / "preview-unchanged.json").read_text()
+
+    found = report(of_text(recorded))
+
+    assert (found.changes, found.unchanged) == ((), 6)
+    assert report(of_text('{"changeSummary": {"same": 6}}')).unchanged == 6
+
+
 def test_internal_inputs_and_default_providers_are_no_differences() -> None:
     urn = f"{URN}pulumi-python:dynamic/cloudcontroller:CloudController::c"
     provider = f"{URN}pulumi:providers:aws::default_7_51_1"
-    old, new = {"__provider": "a", "plan": [1], "x": 1}, {"__provider": "b", "plan": [2], "x": 2}
+    old, new = {"__provider": "a", "plan": [1], "plan_number": 1, "x": 1}, {"__provider": "b", "plan": [2], "x": 2}
 
     outcome = of_text(lines(event("update", urn, old, new), event("create", provider, None, {})))
 
     [change] = report(outcome).changes
     assert [line.path for line in change.lines] == ["x"]
     [others] = report(of_text(lines(event("update", f"{URN}azure:vm:VirtualMachine::c", old, new)))).changes
-    assert [line.path for line in others.lines] == ["plan[0]", "x"]
+    assert [line.path for line in others.lines] == ["plan[0]", "plan_number", "x"]
 
 
 def test_a_provider_of_the_programs_own_is_reported_whatever_its_name() -> None:

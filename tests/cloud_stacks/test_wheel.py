@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from tests import bare_environment
 from tests.example_program import EXAMPLE, ROOT, built_wheels
+from tests.pulumi_cli import path_with_cli
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -64,10 +66,11 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
 
 
-def cloud_stacks(library: Path, project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def cloud_stacks(library: Path, project: Path, *arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [library / "bin" / "cloud-stacks", *arguments],
         cwd=project,
+        env={**os.environ, "PATH": path or path_with_cli(library.parent)},
         capture_output=True,
         text=True,
         timeout=280,
@@ -99,6 +102,22 @@ def test_a_stack_is_planned_without_its_secrets_and_without_a_cluster(library: P
     assert done.returncode == 0, done.stderr
     [stack] = json.loads(done.stdout)["stacks"]
     assert {change["op"] for change in stack["changes"]} == {"create"} and stack["problems"] == []
+    assert {(change["type"], change["name"]) for change in stack["changes"]} == {
+        ("pulumi:pulumi:Stack", "load-balancer-service-dev"),
+        ("pulumi:providers:kubernetes", "cluster"),
+        ("cloudcontroller:index:LoadBalancerService", "shop"),
+        ("kubernetes:core/v1:Service", "shop"),
+    }
+
+
+def test_without_pulumis_cli_a_line_says_what_to_install(library: Path, project: Path) -> None:
+    done = cloud_stacks(library, project, "preview", path=os.defpath)
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: Pulumi's CLI, version 3.226 or newer, is not on PATH: install it by "
+        "https://www.pulumi.com/docs/install/\n"
+    )
 
 
 def test_every_module_of_the_command_is_in_the_wheel(library: Path) -> None:
@@ -107,7 +126,7 @@ def test_every_module_of_the_command_is_in_the_wheel(library: Path) -> None:
 
     ours = modules(ROOT / "cloud_stacks") | {
         f"{package}/{each}"
-        for package, folder in {"local/engine": ROOT / "local" / "engine", "policy": ROOT / "policy"}.items()
+        for package, folder in {"local/plugins": ROOT / "local" / "plugins", "policy": ROOT / "policy"}.items()
         for each in modules(folder)
     }
     [installed] = library.glob("lib/python*/site-packages/cloud_stacks")
@@ -123,10 +142,12 @@ def test_a_new_repository_passes_its_own_checks(library: Path, tmp_path: Path) -
     (folder / ".venv").symlink_to(library)
 
     # What its page tells people to run, but for the installation and Pulumi's CLI.
-    commands = [shlex.split(line, comments=True) for line in (folder / "README.md").read_text().splitlines()]
-    told = [words for words in commands if words and words[0].startswith(".venv/bin/")]
+    lines = (folder / "README.md").read_text().splitlines()
+    told = [shlex.split(line, comments=True) for line in lines if line.startswith("    .venv/bin/")]
+    environment = {**os.environ, "PATH": path_with_cli(library.parent)}
     done = [
-        subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=280, check=False) for words in told
+        subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False)
+        for words in told
     ]
     with (folder / "__main__.py").open("a") as program:
         program.write(TWIN)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.compatibility import aws_recorded
 from tests.compatibility.aws_differences import DIFFERENCES
-from tests.compatibility.aws_run import RECORDED
 from tests.compatibility.aws_services import CASES, PREFIX, Case
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility" / "aws.md"
@@ -81,4 +81,4 @@ def _code(patterns: str) -> str:
 
 if __name__ == "__main__":
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(json.loads(RECORDED.read_text())))
+    PAGE.write_text(page(aws_recorded.read()))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 import moto
 
@@ -21,12 +20,12 @@ from benchmarks.aws.cluster import Cluster, cluster
 from benchmarks.aws.daemons import PEER, Who
 from benchmarks.daemons import Daemon
 from cloud_controller.kube import EVENTS, NODES, SERVICES, NotFoundError, Object
+from tests.compatibility import aws_recorded
 from tests.compatibility.aws_account import furnish, with_ids
 from tests.compatibility.aws_left import Baseline, Json, baseline, found
 from tests.compatibility.aws_services import CASES, Case, manifest
 from tests.words import said
 
-RECORDED = Path(__file__).with_name("aws_peer.json")
 _DONE = "EnsuredLoadBalancer"
 _REFUSED = "SyncLoadBalancerFailed"
 # What each controller calls a load balancer, in its host and in tags that name it.
@@ -57,16 +56,12 @@ def node_results(who: Who) -> dict[str, Json]:
 
 def record() -> None:
     """Write what the peer does."""
-    recorded = {
-        "versions": {
-            "cloud-provider-aws": peer.CONTROLLER.version(),
-            "grpc": peer.CONTROLLER.version("google.golang.org/grpc"),
-            "moto": moto.__version__,
-        },
-        "services": {case.name: manifest(case) for case in CASES},
-        "results": results(PEER) | node_results(PEER),
+    versions = {
+        "cloud-provider-aws": peer.CONTROLLER.version(),
+        "grpc": peer.CONTROLLER.version("google.golang.org/grpc"),
+        "moto": moto.__version__,
     }
-    RECORDED.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
+    aws_recorded.write(versions, results(PEER) | node_results(PEER))
 
 
 def _result(made: Cluster, daemon: Daemon, before: Baseline, case: Case, words: dict[str, str]) -> Json:

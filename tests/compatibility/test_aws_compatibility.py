@@ -5,7 +5,6 @@ Ours runs here, as its own process on a real API server and moto; the peer's res
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,11 +13,12 @@ import pytest
 
 from benchmarks.aws import peer
 from benchmarks.aws.daemons import OURS
+from tests.compatibility import aws_recorded
 from tests.compatibility.aws_differences import DIFFERENCES
 from tests.compatibility.aws_left import Json
 from tests.compatibility.aws_page import PAGE, page
-from tests.compatibility.aws_run import RECORDED, node_results, results
-from tests.compatibility.aws_services import CASES, manifest
+from tests.compatibility.aws_run import node_results, results
+from tests.compatibility.aws_services import CASES
 from tests.compatibility.differences import found, outdated, unlisted
 from tests.sampling import turn
 
@@ -28,8 +28,7 @@ RECORD_ANEW = "record anew: python -m tests.compatibility.aws_run"
 
 @pytest.fixture(scope="module")
 def recorded() -> Mapping[str, Any]:
-    told: dict[str, Any] = json.loads(RECORDED.read_text())
-    return told
+    return aws_recorded.read()
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +44,7 @@ def peers(recorded: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def test_what_was_recorded_is_of_these_services_and_versions(recorded: Mapping[str, Any]) -> None:
-    assert recorded["services"] == {case.name: manifest(case) for case in CASES}, RECORD_ANEW
+    assert recorded["services"] == {case.name: aws_recorded.digest(case) for case in CASES}, RECORD_ANEW
     assert recorded["versions"]["cloud-provider-aws"] == peer.CONTROLLER.version(), RECORD_ANEW
     assert recorded["versions"]["moto"] == moto.__version__, RECORD_ANEW
 

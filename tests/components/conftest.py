@@ -17,10 +17,10 @@ from pulumi.runtime import Settings, configure, rpc
 from pulumi.runtime.proto import engine_pb2, resource_pb2
 
 from components.stack_config import SECRET_KEYS
-from local.engine.program.goal import goal_of
-from local.engine.providers.kubernetes.api_types import parse_type
-from local.engine.providers.kubernetes.normal_form import in_normal_form
-from local.engine.steps.aliases import former_urns
+from local.plugins import urn
+from local.plugins.kubernetes.api_types import parse_type
+from local.plugins.kubernetes.normal_form import in_normal_form
+from local.plugins.wire import from_struct
 
 PROJECT, STACK = "cloud-controller", "local"
 STACK_TYPE = "pulumi:pulumi:Stack"
@@ -53,19 +53,28 @@ class Recording:
         return [r.urn for r in self.registrations]
 
     def known_as(self) -> set[str]:
-        """Every URN under which an engine finds one of the resources in a state: the present ones, and by alias."""
-        former: dict[str, tuple[str, ...]] = {}
+        """Every URN under which Pulumi finds one of the resources in a state: the present ones, and by alias.
+
+        Of aliases as far as the program has any: by name or type, its own and those that it has from its parents.
+        """
+        known: dict[str, set[str]] = {"": {""}}
         for each in self.registrations:
-            goal = goal_of(each.request, "")
-            former[each.urn] = tuple(former_urns(goal, each.urn, STACK, PROJECT, former))
-        return {*former, *(urn for urns in former.values() for urn in urns)}
+            request = each.request
+            specs = [alias.spec for alias in request.aliases]
+            own = {(spec.type or request.type, spec.name or request.name) for spec in specs}
+            known[each.urn] = {
+                f"urn:pulumi:{STACK}::{PROJECT}::{_qualified(parent, type_)}::{_under(name, request.parent, parent)}"
+                for parent in known[request.parent]
+                for type_, name in {(request.type, request.name), *own}
+            }
+        return set().union(*known.values()) - {""}
 
     def respelt(self) -> dict[str, Any]:
         """The Kubernetes objects whose inputs the provider's check would change, with what it would make of them."""
         found = {}
         for each in self.registrations:
             if each.request.type.startswith("kubernetes:"):
-                inputs = goal_of(each.request, "").inputs
+                inputs = from_struct(each.request.object)
                 if (normal := in_normal_form(parse_type(each.request.type), inputs)) != inputs:
                     found[each.urn] = normal
         return found
@@ -86,6 +95,19 @@ class Recording:
             found |= following
             todo += following
         return found
+
+
+def _qualified(parent: str, type_: str) -> str:
+    """The types of a resource's parents, but for the stack's, before its own."""
+    above = parent.split("::")[2] if parent else STACK_TYPE
+    return type_ if above == STACK_TYPE else f"{above}${type_}"
+
+
+def _under(name: str, parent: str, former: str) -> str:
+    """The name of a child whose parent had a former one; if it began with the parent's name, then so did that."""
+    if parent and name.startswith(urn.name_of(parent)):
+        return urn.name_of(former) + name.removeprefix(urn.name_of(parent))
+    return name
 
 
 class RecordingMonitor:

@@ -139,15 +139,17 @@ def update(view: Any, annotations: dict[str, str], *, protect: bool = True, simu
     asyncio.run(check_update(hook_args(annotations, simulated=simulated), MYCLOUD, view, protect=protect))
 
 
-def hook_args(annotations: dict[str, Any], *, simulated: bool = False) -> pulumi.ResourceHookArgs:
-    """Of the update of Service default/web from no annotations to these."""
+def hook_args(
+    annotations: dict[str, Any], before: dict[str, Any] | None = None, *, simulated: bool = False
+) -> pulumi.ResourceHookArgs:
+    """Of the update of Service default/web to these annotations."""
     return pulumi.ResourceHookArgs(
         urn="urn:of:web",
         id="default/web",
         name="web",
         type="kubernetes:core/v1:Service",
         new_inputs={"metadata": {"annotations": annotations}, "spec": {"type": "LoadBalancer"}},
-        old_inputs={"metadata": {}, "spec": {"type": "LoadBalancer"}},
+        old_inputs={"metadata": {"annotations": before or {}}, "spec": {"type": "LoadBalancer"}},
         old_outputs={"__simulated": True} if simulated else {},
         new_outputs=None,
     )

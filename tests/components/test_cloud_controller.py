@@ -22,7 +22,7 @@ from components.cloud_controller import CloudController, CloudControllerProvider
 from components.cluster_plan import Machine, Step, Target, World
 from components.inputs import WrongInput
 from components.placeholder import PLACEHOLDER
-from local.engine.providers.dynamic import DynamicProvider, DynamicServer
+from local.plugins.dynamic import DynamicChecks, DynamicServer
 from tests.fake_kubernetes import FakeKubernetes
 
 ROOT = Path(__file__).parents[2]
@@ -279,11 +279,104 @@ def test_a_wrong_input_is_refused_by_name_before_any_call(
     assert cluster.configs == []
 
 
-def test_only_a_pending_plan_counts_as_a_change() -> None:
-    applied = {**inputs(), "plan": [MISSING.to_json()], "applied": ["x"], "nodes": ["a"], "drift": []}
+class Stack:
+    """The resource in a stack: which steps Pulumi's CLI takes, and with what (seen with `PULUMI_DEBUG_GRPC`)."""
 
-    assert provider().diff("c-1", applied, {**inputs(), "plan": []}).changes is False
-    assert provider().diff("c-1", applied, {**inputs(), "plan": [MISSING.to_json()]}).changes is True
+    def __init__(self) -> None:
+        self.inputs: dict[str, Any] = {}
+        self.outputs: dict[str, Any] = {}
+
+    def preview(self, news: dict[str, Any]) -> bool:
+        """Whether there is something to do."""
+        return self._planned(news)[1]
+
+    def up(self, news: dict[str, Any]) -> bool:
+        """Whether something was done."""
+        inputs, changed = self._planned(news)
+        if not self.outputs:
+            self.outputs = dict(provider().create(inputs).outs or {})
+        elif changed:
+            self.outputs = dict(provider().update("c-1", self.outputs, inputs).outs or {})
+        self.inputs = inputs
+        return changed
+
+    def refresh(self) -> bool:
+        """Whether the resource is reported as changed: the inputs of the last `up` against what is there."""
+        self.outputs = dict(provider().read("c-1", self.outputs).outs or {})
+        return provider().diff("c-1", self.outputs, self.inputs).changes is True
+
+    def forget_number(self) -> None:
+        """As if an earlier version had written the state."""
+        for properties in (self.inputs, self.outputs):
+            del properties["plan_number"]
+
+    def _planned(self, news: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        inputs = provider().check(self.inputs, news).inputs
+        return inputs, not self.outputs or provider().diff("c-1", self.outputs, inputs).changes is True
+
+
+def made(cluster: Cluster) -> Stack:
+    """A stack whose first `up` had something to do."""
+    stack = Stack()
+    cluster.steps = [MISSING]
+    stack.up(inputs())
+    return stack
+
+
+def test_only_a_pending_plan_is_a_change(cluster: Cluster) -> None:
+    stack = made(cluster)
+
+    assert not stack.preview(inputs())
+
+    cluster.steps = [MISSING]
+    assert stack.preview(inputs())
+
+
+def test_a_refresh_does_not_report_the_plan_that_was_applied(cluster: Cluster) -> None:
+    stack = made(cluster)
+
+    assert [stack.refresh(), stack.refresh()] == [False, False]
+    assert [stack.up(inputs()), stack.refresh(), stack.up(inputs())] == [False, False, False]
+    assert [stack.up(inputs("a", "b")), stack.refresh(), stack.up(inputs("a", "b"))] == [True, False, False]
+
+
+def test_an_action_that_is_needed_again_is_a_change_again(cluster: Cluster) -> None:
+    stack = made(cluster)
+
+    for _ in range(2):
+        cluster.steps = [MISSING]
+        assert [stack.preview(inputs()), stack.up(inputs()), stack.up(inputs())] == [True, True, False]
+
+
+def test_a_plan_stays_a_change_after_an_update_that_failed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = made(cluster)
+    cluster.steps = [MISSING]
+    with monkeypatch.context() as broken:
+        broken.setattr(cluster_plan, "converge", Mock(side_effect=UnreachableError("no answer")))
+        with pytest.raises(UnreachableError):
+            stack.up(inputs())
+
+    assert [stack.refresh(), stack.up(inputs()), stack.refresh()] == [True, True, False]
+
+
+def test_a_refresh_reports_drift_until_it_is_gone(cluster: Cluster) -> None:
+    stack = made(cluster)
+    cluster.steps = [MISSING]
+
+    assert [stack.refresh(), stack.refresh(), stack.preview(inputs())] == [True, True, True]
+
+    cluster.steps = []
+    assert [stack.refresh(), stack.up(inputs())] == [False, False]
+
+
+def test_a_state_without_the_number_of_its_plan_reports_nothing_but_new_plans(cluster: Cluster) -> None:
+    stack = made(cluster)
+    stack.forget_number()
+
+    assert [stack.refresh(), stack.preview(inputs())] == [False, False]
+
+    cluster.steps = [MISSING]
+    assert [stack.up(inputs()), stack.refresh()] == [True, False]
 
 
 def test_actions_of_the_daemon_do_not_count_as_a_change() -> None:
@@ -441,9 +534,9 @@ def test_the_plan_is_logged_before_a_create_or_update_beside_the_programs_hooks(
     assert list(registration.request.hooks.before_update) == ["plan-of-x"]
 
 
-@pytest.mark.engine
+@pytest.mark.integration
 def test_through_the_real_dynamic_server_a_first_preview_shows_the_assumed_plan() -> None:
-    from local.engine.values import UNKNOWN as WIRE_UNKNOWN
+    from local.plugins.values import UNKNOWN as WIRE_UNKNOWN
 
     urn = "urn:pulumi:s::cloud-controller::pulumi-python:dynamic/cloudcontroller:CloudController::x"
     server = DynamicServer(ROOT, "cloud-controller", lambda _: None)
@@ -453,7 +546,7 @@ def test_through_the_real_dynamic_server_a_first_preview_shows_the_assumed_plan(
             "machines": [{"name": "a", "provider_id": WIRE_UNKNOWN}],
             "__provider": serialize_provider(CloudControllerProvider()),
         }
-        result = DynamicProvider(server, {}).check(urn, {}, news)
+        result = DynamicChecks(server, {}).check(urn, {}, news)
     finally:
         server.close()
 

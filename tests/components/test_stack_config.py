@@ -28,10 +28,9 @@ from components.stack_config import (
     model_with,
     parse,
 )
+from components.stack_file_lines import with_lines
 from components.stack_model import CloudSection
 from components.stack_schema import schema
-from local.engine.stack.config import resolve, validate
-from local.engine.stack.project import load_project, load_stack_file
 
 ROOT = Path(__file__).parents[2]
 DIGEST = "0123456789ab"
@@ -248,6 +247,43 @@ def test_the_running_programs_config_is_read_by_namespace(run_program: Any) -> N
     assert found[0].cluster_name == "c"
 
 
+def said_of(run_program: Any, **more: Any) -> str:
+    """The error of a stack that `pulumi up` runs."""
+    with pytest.raises(ConfigError) as caught:
+        run_program(load, values(**more))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "lacks"),
+    [
+        ({"mycloud": None}, "mycloud"),
+        (
+            {"cloud": "openstack", "cluster": "existing", "openstack": {"simulated": True}, "nodePools": None},
+            "existing",
+        ),
+    ],
+)
+def test_a_stack_without_what_its_site_adds_is_told_how_to_start_the_site(
+    run_program: Any, more: dict[str, Any], lacks: str
+) -> None:
+    *_, said = said_of(run_program, **more).splitlines()
+
+    assert said == f"stack local needs its site, which adds {lacks}: run it with `make up STACK=local`"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"clusterName": "C", "mycloud": {"endpoint": "http://127.16.0.1:7070"}},
+        {"cloud": "openstack", "cluster": "existing", "openstack": {"authUrl": "https://k.example"}, "nodePools": None},
+        {"cloud": "nimbus"},
+    ],
+)
+def test_other_mistakes_do_not_lead_to_a_site(run_program: Any, more: dict[str, Any]) -> None:
+    assert "make up" not in said_of(run_program, **more)
+
+
 def stack_file(name: str) -> StackConfig:
     """The project's stack file, with what the site adds."""
     file = yaml.safe_load((ROOT / f"stacks/Pulumi.{name}.yaml").read_text())
@@ -312,7 +348,7 @@ def test_a_secret_in_plain_text_is_refused_and_not_shown(key: str) -> None:
 
 
 def test_a_running_program_knows_from_pulumi_which_keys_are_encrypted() -> None:
-    """The CLI's launcher of programs and the engine both hand over the names of the secret keys beside the values."""
+    """The CLI's launcher of programs hands over the names of the secret keys beside the values."""
     config = {f"{NAMESPACE}:{key}": value for key, value in values().items()}
 
     def program(*encrypted: str) -> StackConfig:
@@ -341,13 +377,44 @@ def test_an_empty_secret_counts_as_missing() -> None:
     assert "mycloudToken is missing" in refused(mycloudToken="")
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("stacks/Pulumi.*.yaml")), ids=lambda path: path.name)
-def test_pulumi_accepts_every_stack_file(path: Path) -> None:
-    """By the CLI's rules, which the engine's tests hold to its recordings: all is set, encrypted and of its type."""
-    project = load_project(ROOT)
-    stack_file = load_stack_file(project, path.name.split(".")[1])
+def as_pulumi_writes(config: dict[str, Any]) -> dict[str, Any]:
+    """The config of a stack file after `pulumi stack init`, with a map by `pulumi config set KEY '{...}'`."""
 
-    validate(project, stack_file, resolve(project, stack_file, None))
+    def written(key: str, value: Any) -> Any:
+        is_section = isinstance(value, dict) and "secure" not in value and key.partition(":")[2] not in declared()
+        return json.dumps(value) if isinstance(value, bool | int) or is_section else value
+
+    return {key: written(key, value) for key, value in config.items()}
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("stacks/Pulumi.*.yaml")), ids=lambda path: path.name)
+def test_a_stack_file_that_pulumis_cli_wrote_again_is_valid(path: Path) -> None:
+    config = yaml.safe_load(path.read_text())["config"]
+    config |= {f"{NAMESPACE}:sharedListenersPerNamespace": 3, f"{NAMESPACE}:protect": False}
+
+    written = as_pulumi_writes(config)
+
+    assert written != config
+    jsonschema.validate({"config": written, "encryptionsalt": "v1:c2FsdA==:v1:eA=="}, schema())
+
+
+def test_a_mistake_in_a_stack_file_that_pulumis_cli_wrote_again_has_its_line(tmp_path: Path) -> None:
+    written = 'config:\n  cloud-controller:workloads: "true"\n  cloud-controller:sharedListenersPerNamespace: "1001"\n'
+    (file := tmp_path / "Pulumi.dev.yaml").write_text(written)
+    given_values = {"workloads": "true", "sharedListenersPerNamespace": "1001"}
+
+    assert with_lines(refused(**given_values), given_values, file).endswith(f"from 0 to 1000 ({file}:3)")
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [("workloads", "yes"), ("sharedListenersPerNamespace", "many"), ("mycloud", "http://a"), ("nodePools", "[]")],
+)
+def test_an_editor_marks_text_that_pulumis_cli_does_not_write(key: str, text: str) -> None:
+    right = {"cloud": "mycloud", "clusterName": "c", "nodePools": [pool()], "mycloud": {"endpoint": "http://h:1"}}
+
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(in_a_file({**right, key: text}), schema())
 
 
 def in_a_file(given_values: dict[str, Any]) -> dict[str, Any]:

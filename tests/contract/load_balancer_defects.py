@@ -11,8 +11,14 @@ from zlib import crc32
 
 from cloud_controller.cloud import InvalidConfiguration, LeftOut, Throttled
 from cloud_controller.fence import unfenced
-from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerState, Owner
-from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, DeletePool, OperationResult
+from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, LoadBalancerState, Owner
+from cloud_controller.load_balancers.operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeletePool,
+    Operation,
+    OperationResult,
+)
 from tests.contract.defects import Plant, Send, methods, requests, without
 
 
@@ -33,6 +39,12 @@ remains_taken_for_whole = methods(
     lambda read, *asked: [
         replace(lb, state=LoadBalancerState.READY) if lb.state is LoadBalancerState.PARTIAL else lb
         for lb in read(*asked)
+    ],
+)
+service_tag_not_read = methods(
+    "load_balancers.read",
+    lambda read, *asked: [
+        replace(lb, model=replace(lb.model, tags=without(lb.model.tags, SERVICE_TAG))) for lb in read(*asked)
     ],
 )
 all_services_read = methods("load_balancers.read", lambda read, _uids=None, ids=(): read(None, ids))
@@ -148,6 +160,23 @@ def reports_what_it_did_not_attempt(perform: Any, lb: Any, operations: Any) -> A
 @performs
 def members_added_once_only(perform: Any, lb: Any, operations: Any) -> Any:
     return perform(lb, [each for each in operations if not isinstance(each, AddMembers)])
+
+
+def takes_for_done(kind: type[Operation]) -> Plant:
+    """Operations of this kind are reported as done, but nothing is done."""
+
+    def alter(perform: Any, lb: Any, operations: Any) -> Any:
+        others = [each for each in operations if not isinstance(each, kind)]
+        done = {id(result.operation): result for result in (perform(lb, others) if others else ())}
+        done |= {id(each): OperationResult(each) for each in operations if isinstance(each, kind)}
+        return [done[id(each)] for each in operations if id(each) in done]
+
+    return performs(alter)
+
+
+def never_settled(cloud: Any) -> None:
+    observes(settled=False)(cloud)
+    performs(lambda perform, *given: [replace(result, settled=False) for result in perform(*given)])(cloud)
 
 
 @performs

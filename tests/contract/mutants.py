@@ -19,6 +19,7 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.load_balancers.model import CLUSTER_UID_TAG, SERVICE_UID_TAG
+from cloud_controller.load_balancers.operations import PutListener, RemoveMembers
 from tests.contract import (
     defects,
     load_balancer_defects,
@@ -34,6 +35,7 @@ from tests.contract import (
     test_ownership,
     test_plans,
     test_routes,
+    test_services,
     test_volumes,
 )
 from tests.contract.harness import Harness
@@ -245,6 +247,17 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
      test_holding.test_without_a_machine_of_the_cluster_nothing_is_made_and_no_finalizer_released_until_it_is_confirmed),
     (MYCLOUD, "machines of others are listed", machine_defects.foreign_machines_listed,
      test_holding.test_nor_does_a_process_that_has_changed_a_service_believe_that_its_load_balancer_is_gone),
+    # Services
+    (f"{MYCLOUD} {AWS} {OCTAVIA}", "no load balancer is ever settled", load_balancer_defects.never_settled,
+     test_services.test_a_service_at_rest_costs_no_call_and_its_next_process_changes_nothing),
+    (f"{TINY} {CLASSIC} {CLB} {NLB}", "a Service's name is not read", load_balancer_defects.service_tag_not_read,
+     test_services.test_a_service_at_rest_costs_no_call_and_its_next_process_changes_nothing),
+    (BALANCERS, "members are not removed", load_balancer_defects.takes_for_done(RemoveMembers),
+     test_services.test_a_node_that_comes_or_goes_changes_members_only),
+    (BALANCERS, "only a creation makes listeners", load_balancer_defects.takes_for_done(PutListener),
+     test_services.test_what_somebody_deleted_of_a_load_balancer_is_made_again_at_the_next_look),
+    (BALANCERS, "throttling has no type", defects.takes(Throttled, CloudError),
+     test_services.test_while_the_cloud_throttles_a_service_has_not_failed_and_it_is_served_afterwards),
     # Changes
     (BALANCERS, "errors are swallowed", load_balancer_defects.errors_swallowed,
      test_changes.test_a_change_without_an_answer_is_reported_as_unavailable),

@@ -5,50 +5,30 @@ Nor is anything believed to be gone while the account may be another cluster's.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from cloud_controller.binding import Binding
-from cloud_controller.kube import Object
 from cloud_controller.safeguard import HELD
 from tests.cloud_controller.cluster import WEB, Cluster
-from tests.cloud_controller.load_balancing import Running, served
+from tests.contract.controller import serving, started
 from tests.contract.harness import Harness, Snapshot, differences, web
 from tests.contract.process import Process
 from tests.contract.wire import Died
 
 PART = "load_balancers"
-BINDING = Binding("uid-of-the-cluster")
-
-
-def with_load_balancer(harness: Harness, node: Object) -> Cluster:
-    """A cluster with this node, whose Service has got a load balancer."""
-    cluster = Cluster()
-    cluster.objects["namespaces"] = {"kube-system": {"metadata": {"uid": BINDING.uid}}}
-    address = node["status"]["addresses"][0]["address"]
-    cluster.put_node(node["metadata"]["name"], node["spec"]["providerID"], address)
-    served(as_account(harness), cluster, web(harness), binding=BINDING)
-    return cluster
 
 
 def with_lost_service(harness: Harness) -> tuple[Cluster, Snapshot]:
     """A cluster whose Service has got a load balancer and then vanished; and what was in the account before."""
     node = harness.node("one")
     before = harness.snapshot()
-    cluster = with_load_balancer(harness, node)
+    cluster, _ = serving(harness, node)
     cluster.objects["services"].clear()
     return cluster, before
 
 
-def started(harness: Harness, cluster: Cluster) -> Running:
-    """A controller in a new process that has done what it may."""
-    return Running(as_account(harness), cluster, binding=BINDING).settle()
-
-
 def with_lost_load_balancer(harness: Harness) -> Cluster:
     """A cluster whose Service has got a load balancer, of which the account shows nothing any more."""
-    cluster = with_load_balancer(harness, harness.node("one"))
+    cluster, _ = serving(harness, harness.node("one"))
     Process(harness).bring(None)
     harness.wire.writes.clear()
     return cluster
@@ -58,11 +38,6 @@ def move(cluster: Cluster, harness: Harness) -> None:
     """The cluster's only node is one of no machine of the cluster in the account."""
     (node,) = cluster.objects["nodes"].values()
     node["spec"]["providerID"] = harness.foreign_nodes()[0]["spec"]["providerID"]
-
-
-def as_account(harness: Harness) -> Any:
-    """As the tests of controllers have it, where `new_cloud` takes a config."""
-    return harness
 
 
 def test_the_load_balancer_of_a_service_that_vanished_stays_whole_until_its_deletion_is_confirmed(
@@ -124,7 +99,7 @@ def test_without_a_machine_of_the_cluster_nothing_is_made_and_no_finalizer_relea
 def test_nor_does_a_process_that_has_changed_a_service_believe_that_its_load_balancer_is_gone(
     harness: Harness,
 ) -> None:
-    cluster = with_load_balancer(harness, harness.node("one"))
+    cluster, _ = serving(harness, harness.node("one"))
     cluster.service()["status"] = {}
     running = started(harness, cluster)
     assert cluster.ingress
@@ -144,10 +119,12 @@ def test_nor_does_a_process_that_has_changed_a_service_believe_that_its_load_bal
 
 
 def test_with_a_machine_of_the_cluster_a_lost_load_balancer_is_made_again(harness: Harness) -> None:
-    cluster = with_lost_load_balancer(harness)
+    cluster, _ = serving(harness, harness.node("one"))
+    whole = harness.snapshot()
+    Process(harness).bring(None)
 
     started(harness, cluster)
 
-    (made,) = Process(harness).own()
-    assert made
+    assert not differences(harness.snapshot(), whole)
+    assert cluster.ingress == [each.to_json() for each in Process(harness).only().ingress]
     assert HELD not in cluster.reasons

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.client
 import json
+import os
 import shutil
 import signal
 import socket
@@ -22,6 +23,8 @@ import yaml
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.kube import Kube
 from local.processes import Process, find_all
+from local.pulumi.backend import locks
+from local.pulumi.cli import on_stack
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 180.0
@@ -48,7 +51,10 @@ class LocalStack:
         return cls(state, stack_file, name)
 
     def run(self, verb: str, *arguments: str, expect: int = 0) -> str:
-        """Run `python -m local VERB`; the test fails with the whole output if the exit code differs."""
+        """Run `python -m local VERB`; returns its output, a failure's with its errors.
+
+        The test fails with all of it if the exit code differs.
+        """
         done = subprocess.run(
             [*self._command(verb), *arguments],
             cwd=ROOT,
@@ -56,9 +62,10 @@ class LocalStack:
             text=True,
             timeout=RUN_SECONDS,
             check=False,
+            env={**os.environ, "PULUMI_DEBUG_COMMANDS": "true"},  # for --event-log
         )
         assert done.returncode == expect, f"{verb}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        return done.stdout + done.stderr if expect else done.stdout
 
     def start(self, verb: str) -> subprocess.Popen[bytes]:
         """Start `python -m local VERB` without waiting; the caller ends it."""
@@ -84,25 +91,44 @@ class LocalStack:
 
     def changes(self, verb: str, *arguments: str) -> dict[str, int]:
         """The counts of operations in Pulumi's summary event, without `same`."""
-        for line in self.run(verb, "--json", *arguments).splitlines():
-            event = json.loads(line)
-            if "summaryEvent" in event:
-                return {op: n for op, n in event["summaryEvent"]["resourceChanges"].items() if op != "same" and n}
-        raise AssertionError(f"{verb} --json printed no summary event")
+        log = self.state / "events"
+        log.unlink(missing_ok=True)
+        self.run(verb, "--event-log", str(log), *arguments)
+        summaries = [
+            event["summaryEvent"] for event in map(json.loads, log.read_text().splitlines()) if "summaryEvent" in event
+        ]
+        # An `up` begins with a preview.
+        return {op: n for op, n in summaries[-1]["resourceChanges"].items() if op != "same" and n}
 
-    def engine(self, *command: str, expect: int = 0) -> str:
-        """Run the engine's own command line on the stack, as `python -m local` left it; returns a failure's output."""
-        where = ["--stack", self.name, "--state", str(self.state), "--config-file", str(self.site_copy)]
+    def pulumi(self, *words: str, given: str = "", expect: int = 0) -> str:
+        """Run `python -m local pulumi -- WORDS`; returns the output, a failure's with its errors."""
         done = subprocess.run(
-            [sys.executable, "-m", "local.engine", *command, *where],
+            [*self._command("pulumi"), "--", *words],
             cwd=ROOT,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+            check=False,
+        )
+        assert done.returncode == expect, f"{words}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr if expect else done.stdout
+
+    def on_copy(self, command: str, *, config_file: Path | None = None, expect: int = 0) -> str:
+        """Run `pulumi up` or `destroy` with the site's copy of the stack file as it is, and leave the site running."""
+        stack_dir = self.state / "stacks" / self.name
+        cli = on_stack(ROOT, self.name, stack_dir)
+        options = ["--non-interactive", *(["--config-file", str(config_file)] if config_file else [])]
+        done = subprocess.run(
+            [cli.tools.pulumi, *cli.operation(command, options)],
+            env=cli.environment(os.environ),
             capture_output=True,
             text=True,
             timeout=RUN_SECONDS,
             check=False,
         )
         assert done.returncode == expect, f"{command}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout + done.stderr if expect else done.stdout
+        return done.stdout + done.stderr
 
     @property
     def site_copy(self) -> Path:
@@ -112,7 +138,7 @@ class LocalStack:
     @property
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets masked."""
-        outputs: dict[str, Any] = json.loads(self.engine("stack", "output", "--json"))
+        outputs: dict[str, Any] = json.loads(self.pulumi("stack", "output", "--json"))
         return outputs
 
     @property
@@ -144,6 +170,11 @@ class LocalStack:
         """SIGKILL the one process with this name."""
         (process,) = [p for p in self.processes() if p.name == name]
         process.signal(signal.SIGKILL)
+
+    def signal_pulumi(self, number: signal.Signals) -> None:
+        """Send a signal to the run of Pulumi's CLI that changes the stack."""
+        (lock,) = locks(self.state / "stacks" / self.name)
+        os.kill(lock.pid, number)
 
     def kill_machine(self, id: str) -> None:
         """SIGKILL the machine; its pods die with it."""

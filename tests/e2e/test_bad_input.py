@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from local.engine.stack.secrets import open_crypter
+from local.pulumi.secrets import open_crypter
 from tests.e2e.local_stack import ROOT, LocalStack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -27,8 +26,8 @@ def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
     yield empty_stack
 
 
-def up_with(stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None]) -> tuple[int, str]:
-    """`up` with the stack's copy changed by `edit`; returns the exit code and the whole output.
+def up_with(stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None]) -> str:
+    """A failing `up` with the stack's copy changed by `edit`; returns the whole output.
 
     The value of mycloudToken is encrypted as `pulumi config set --secret` does it: `{"encrypt": TEXT}`.
     """
@@ -41,19 +40,7 @@ def up_with(stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None])
         settings["config"]["cloud-controller:mycloudToken"] = {"secure": crypter.encrypt(token["encrypt"])}
     changed = tmp_path / "Pulumi.local.yaml"
     changed.write_text(yaml.safe_dump(settings))
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "local.engine", "up", "--stack", "local", "--state", str(stack.state)),
-            *("--config-file", str(changed)),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-        env={**os.environ, "PULUMI_CONFIG_PASSPHRASE_FILE": str(folder / "passphrase")},
-    )
-    return done.returncode, done.stdout + done.stderr
+    return stack.on_copy("up", config_file=changed, expect=1)
 
 
 def set_key(key: str, value: Any) -> Callable[[Settings], None]:
@@ -93,9 +80,8 @@ def unknown_zone(config: Settings) -> None:
 def test_an_invalid_configuration_is_one_error_and_makes_nothing(
     stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None], told: list[str]
 ) -> None:
-    code, text = up_with(stack, tmp_path, edit)
+    text = up_with(stack, tmp_path, edit)
 
-    assert code == 1, text
     assert [word for word in told if word not in text] == []
     assert "Traceback" not in text
     cloud = stack.cloud

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import yaml
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
 from cloud_controller.kube import DAEMON_SETS, NODES, SERVICES, STORAGE_CLASSES, NotFoundError, Resource
 from local.mycloud.site import Site
-from tests.e2e.local_stack import ROOT, LocalStack, answers, eventually
+from tests.e2e.local_stack import LocalStack, answers, eventually
 from tests.e2e.mycloud_cluster import MycloudCluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -49,9 +47,7 @@ def stack_file(cluster: MycloudCluster) -> dict[str, Any]:
 
 def encrypt_kubeconfig(stack: LocalStack, kubeconfig: str) -> None:
     """As docs/existing-clusters.md says."""
-    where = ["--stack", stack.name, "--state", str(stack.state), "--config-file", str(stack.stack_file)]
-    command = [sys.executable, "-m", "local.engine", "config", "set", "--secret", "kubeconfig", *where]
-    subprocess.run(command, cwd=ROOT, input=kubeconfig, capture_output=True, text=True, timeout=120, check=True)
+    stack.pulumi("config", "set", "--secret", "kubeconfig", given=kubeconfig)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +101,7 @@ def test_the_machines_are_initialised_and_a_service_answers_through_its_load_bal
 
 
 def test_the_state_has_no_resource_of_the_cloud(stack: LocalStack) -> None:
-    state = json.loads(stack.engine("stack", "export"))
+    state = json.loads(stack.pulumi("stack", "export"))
     types = {each["type"] for each in state["deployment"]["resources"]}
 
     assert not {each for each in types if "/mycloud:" in each}
@@ -163,7 +159,7 @@ def test_a_destroy_removes_what_the_stack_made_and_leaves_the_cluster_as_it_was(
 ) -> None:
     before, routes = cluster.objects(), len(cluster.cloud.list(cluster.routes))
 
-    stack.engine("destroy", "--yes")
+    stack.on_copy("destroy")
 
     assert cluster.objects() == before
     assert len(cluster.cloud.list(cluster.routes)) == routes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from cloud_controller.kube import DEPLOYMENTS, NODES, Kube, NotFoundError
 from local.aws.site import AwsSite
 from local.cluster_access import admin_kubeconfigs
 from tests.e2e.aws_cluster import REGION, AwsCluster
-from tests.e2e.local_stack import ROOT, LocalStack, eventually
+from tests.e2e.local_stack import LocalStack, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -73,11 +71,8 @@ def stack(cluster: AwsCluster, before: set[str], state_folder: Path) -> LocalSta
     file = state_folder / "input" / f"Pulumi.{STACK}.yaml"
     file.parent.mkdir()
     file.write_text(yaml.safe_dump(stack_file(cluster)))
-    where = ["--stack", STACK, "--state", str(cluster.site.folder.root), "--config-file", str(file)]
-    command = [sys.executable, "-m", "local.engine", "config", "set", "--secret", "kubeconfig", *where]
-    kubeconfig = cluster.kubeconfig
-    subprocess.run(command, cwd=ROOT, input=kubeconfig, capture_output=True, text=True, timeout=120, check=True)
     stack = LocalStack(state_folder, file, STACK)
+    stack.pulumi("config", "set", "--secret", "kubeconfig", given=cluster.kubeconfig)
     stack.run("up")
     return stack
 

@@ -14,7 +14,7 @@ from cloud_controller.kube import NODES, SERVICES, TooManyRequestsError
 from cloud_controller.manifests import SECURE_PORT
 from local.addresses import socket_address
 from local.control_plane.components import CONTROLLER_MANAGER_PORT
-from local.engine.stack.secrets import open_crypter
+from local.pulumi.secrets import open_crypter
 from tests.e2e.candidates import (
     CCM,
     all_ready,
@@ -107,7 +107,7 @@ def test_a_new_token_restarts_one_candidate_after_another_while_traffic_flows(st
     use_new_token(stack)
 
     with Traffic(stack.outputs["webUrl"]).flowing() as traffic, candidates_counted(stack) as ready:
-        stack.engine("up")
+        stack.on_copy("up")
         after = {pod["metadata"]["uid"] for pod in ready_candidates(stack)}
         stack.run("up")  # the site's own token again
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -147,7 +148,7 @@ def test_another_program_puts_a_service_behind_a_load_balancer_of_this_cluster(
 ) -> None:
     """The example, with the components as a library."""
     library = unpacked_wheels(tmp_path_factory)
-    kubeconfig = stack.engine("stack", "output", "kubeconfig", "--show-secrets")
+    kubeconfig = stack.pulumi("stack", "output", "kubeconfig", "--show-secrets")
 
     run_example(library, tmp_path / "state", kubeconfig, "up")
     url = run_example(library, tmp_path / "state", kubeconfig, "stack", "output", "url").strip()
@@ -275,12 +276,10 @@ def test_nodes_routes_and_members_follow_the_number_of_workers(stack: LocalStack
 def test_an_up_killed_while_it_makes_a_machine_is_finished_by_the_next_one(stack: LocalStack) -> None:
     before = set(running_machines(stack))
     stack.scale_workers(3)
-    killed = stack.start("up")
-    try:
-        eventually(lambda: {m["name"] for m in live_machines(stack)} - before, "the third worker is being made")
-    finally:
-        killed.kill()
-        killed.wait()
+    run = stack.start("up")
+    eventually(lambda: {m["name"] for m in live_machines(stack)} - before, "the third worker is being made")
+    stack.signal_pulumi(signal.SIGKILL)
+    assert run.wait() != 0
 
     stack.run("up")
 
@@ -327,7 +326,7 @@ def test_status_shows_what_runs(stack: LocalStack) -> None:
 
 
 def test_destroy_leaves_the_cloud_empty(stack: LocalStack) -> None:
-    stack.engine("destroy")
+    stack.on_copy("destroy")
 
     cloud = stack.cloud
     left = {c: cloud.list(c) for c in ("networks", "subnets", "clusters", "load_balancers", "route_tables")}

@@ -195,7 +195,7 @@ def exists(stack: LocalStack, pv_name: str) -> bool:
 
 
 def test_destroy_stops_before_a_claim_that_still_holds_a_volume(stack: LocalStack) -> None:
-    reported = stack.engine("destroy", expect=1)
+    reported = stack.on_copy("destroy", expect=1)
 
     assert "default/data" in reported
     assert len(visits(stack)) == 3
@@ -205,7 +205,7 @@ def test_destroy_waits_for_the_volumes_of_deleted_claims_and_leaves_the_cloud_em
     stack.kube.delete(DEPLOYMENTS, "visitor", "default")
     stack.kube.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
 
-    stack.engine("destroy")
+    stack.on_copy("destroy")
 
     collections = ("networks", "subnets", "clusters", "load_balancers", "route_tables", "volumes")
     left = {c: stack.cloud.list(c) for c in collections}

@@ -24,7 +24,6 @@ from local import processes
 from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
 from local.api_process import API, server_environment
 from local.blocks import BlockRegistry, NoBlockError
-from local.engine.stack.lock import Holder
 from local.errors import SiteError
 from local.machine.processes import MARK
 from local.mycloud import compute, networking
@@ -437,11 +436,11 @@ def test_a_wait_for_another_run_names_that_run(site: Site) -> None:
 
     held = os.open(site.folder.root / "site.lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(held, fcntl.LOCK_EX)
-    Holder(4711, "down", "2026-11-22 18:00:00").write(held)
+    holder = "process 4711: `down` since 2026-11-22 18:00:00"
+    os.pwrite(held, holder.encode(), 0)
 
     site.down(tell=hear)
 
-    holder = "process 4711: `down` since 2026-11-22 18:00:00"
     assert told == [f"waiting for another run ({holder}) that starts or stops this site"]
 
 

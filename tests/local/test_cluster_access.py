@@ -93,7 +93,7 @@ def test_kubectl_gets_the_arguments_after_the_dashes_and_its_exit_code_is_return
     kubectl_on_path(tmp_path, monkeypatch, f'#!/bin/sh\necho "$KUBECONFIG $*" > {tmp_path}/called\nexit 7\n')
     options, _ = command_line._parse(["kubectl", "--stack", "mine", "--", "get", "pods", "-A"])
 
-    code = run(Request("kubectl", kubectl=options.words), folder, folder.stack("mine"), "c-1")
+    code = run(Request("kubectl", words=options.words), folder, folder.stack("mine"), "c-1")
 
     assert code == 7
     assert (tmp_path / "called").read_text() == f"{folder.stack('mine')}/kubeconfig get pods -A\n"
@@ -116,14 +116,14 @@ if len(calls.read_text()) > 3:
     sys.exit(9)
 folder = StateFolder(pathlib.Path({str(folder.root)!r}))
 try:
-    sys.exit(run(Request("kubectl", kubectl=sys.argv[1:]), folder, folder.stack("mine"), "c-1"))
+    sys.exit(run(Request("kubectl", words=sys.argv[1:]), folder, folder.stack("mine"), "c-1"))
 except SiteError as error:
     calls.write_text(str(error))
     sys.exit(7)
 """
     kubectl = kubectl_on_path(tmp_path, monkeypatch, script)
 
-    assert run(Request("kubectl", kubectl=["get", "pods"]), folder, folder.stack("mine"), "c-1") == 7
+    assert run(Request("kubectl", words=["get", "pods"]), folder, folder.stack("mine"), "c-1") == 7
 
     said = (tmp_path / "calls").read_text()
     assert said == f"{kubectl} runs this command itself; put the folder of the real kubectl before its own on PATH"

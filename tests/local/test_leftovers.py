@@ -42,7 +42,7 @@ def test_the_site_of_a_killed_test_run_is_removed_and_its_block_freed(tmp_path: 
     site = site_in(run, registry)
     (run / ".lock").write_text(str(ended_process()))
 
-    assert move_sites_of_ended_runs(registry) == [site.with_name("site0-of-ended-run")]
+    assert move_sites_of_ended_runs(registry) == [site.with_name(f"site0-of-ended-run-{os.getpid()}")]
 
     assert not registry.owners()
 

@@ -1,4 +1,4 @@
-"""`python -m local`: the site, the stack's copy and the engine in the right order; errors that name the cause."""
+"""`python -m local`: the site, the stack's copy and Pulumi's CLI in the right order; errors that name the cause."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +22,39 @@ import local.__main__ as command_line
 from components import cluster_end
 from local import stack_copy
 from local.clouds import CLOUDS
-from local.engine import cli
-from local.engine.stack.lock import StackLock
-from local.engine.stack.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
-from local.engine_run import DELETE_UNMANAGED
 from local.mycloud.site import Site
 from local.mycloud.status_text import addresses, render
+from local.pulumi.cli import PulumiCli
+from local.pulumi.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
+from local.pulumi.toolchain import Toolchain
 from local.stack_copy import SiteConfig, write_stack_copy
 from local.stack_file import StackFileError, check_stack_file, is_recorded, read_stack_file
+from local.stack_run import DELETE_UNMANAGED
 
 ENDPOINT = "http://127.32.0.1:7070"
 
 
+class Cli:
+    """In place of Pulumi's CLI on a stack."""
+
+    def __init__(self, fakes: Fakes, project: Path, stack: str, stack_dir: Path) -> None:
+        self.run = fakes.pulumi
+        self.require_free = PulumiCli(Toolchain(Path("pulumi"), {}), project, stack, stack_dir).require_free
+
+    def check_options(self, _: str, options: Sequence[str]) -> str:
+        return f"unknown flag: {options[0]}" if "--targt" in options else ""
+
+
 class Fakes:
-    """A project of its own, a site that only records calls, an engine that returns `engine_code`."""
+    """A project of its own, a site that only records calls, a CLI that returns `code`."""
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.state = directory / "state"
         self.calls: list[str] = []
         self.crashed: list[str] = []
-        self.engine_arguments: list[str] = []
-        self.engine_code = 0
-        self.answer: bool | None = None
+        self.options: list[str] = []
+        self.code = 0
+        self.during_the_run: Callable[[], None] = lambda: None
         self.delete_unmanaged: str | None = None
         self.status: dict[str, Any] = {**STATUS}
         (directory / "stacks").mkdir()
@@ -53,8 +65,7 @@ class Fakes:
         self.stack_file.write_text("config:\n  cloud-controller:cloud: mycloud\n")
         monkeypatch.setattr(command_line, "PROJECT", directory)
         monkeypatch.setenv("XDG_STATE_HOME", str(directory / "registry"))
-        monkeypatch.setattr(cli, "main", self._engine)
-        monkeypatch.setattr(cli, "confirm", lambda _: self.answer)
+        monkeypatch.setattr("local.stack_run.on_stack", lambda *of: Cli(self, *of))
         monkeypatch.setattr("local.commands.ensure_binaries", lambda _: self.calls.append("binaries"))
         monkeypatch.setattr(Site, "up", lambda site, _tell: self._up(site))
         monkeypatch.setattr(Site, "down", lambda _, keep_data=False, **__: self.calls.append(f"down {keep_data}"))
@@ -73,18 +84,27 @@ class Fakes:
         site.folder.site_file.write_text(json.dumps({"block": 32, "endpoint": ENDPOINT}))
         site.folder.ensure_token()
 
-    def _engine(self, arguments: list[str]) -> int:
-        self.calls.append(f"engine {arguments[0]}")
-        self.engine_arguments = arguments
-        self.delete_unmanaged = os.environ.get(DELETE_UNMANAGED)
-        if arguments[0] == "destroy" and self.engine_code == 0 and "--target" not in arguments:
+    def pulumi(self, command: str, options: Sequence[str], environment: Mapping[str, str]) -> int:
+        self.calls.append(f"pulumi {command}")
+        self.options = [*options]
+        self.delete_unmanaged = environment.get(DELETE_UNMANAGED)
+        self.during_the_run()
+        if command == "destroy" and self.code == 0 and "--target" not in options:
             self.status["load_balancers"] = []
-            stack = arguments[arguments.index("--stack") + 1]
-            (self.state / "stacks" / stack / "state.json").unlink(missing_ok=True)
-        return self.engine_code
+            shutil.rmtree(self.state / "stacks" / "local" / "pulumi", ignore_errors=True)
+        return self.code
 
     def run(self, *arguments: str) -> int:
         return command_line.main([*arguments, "--state", str(self.state)])
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """While another run of the CLI changes the stack."""
+        lock = self.state / "stacks/local/pulumi/.pulumi/locks/organization/p/local/x.json"
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        lock.write_text(json.dumps({"pid": os.getpid(), "hostname": socket.gethostname(), "timestamp": "today"}))
+        yield
+        lock.unlink()
 
     def pretend_state(
         self, stack: str = "local", *, recorded: bool = False, outputs: dict[str, str] | None = None
@@ -96,7 +116,9 @@ class Fakes:
         resource = {"urn": f"urn:pulumi:{stack}::p::pulumi:pulumi:Stack::p-{stack}", "type": "pulumi:pulumi:Stack"}
         outputs = outputs or {"webUrl": "http://127.35.0.10:8080/"}
         deployment = {"resources": [{**resource, "custom": False, "outputs": outputs}]}
-        (directory / "state.json").write_text(json.dumps({"version": 3, "deployment": deployment}))
+        file = directory / "pulumi/.pulumi/stacks/p" / f"{stack}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"version": 3, "checkpoint": {"latest": deployment}}))
 
 
 STATUS: dict[str, Any] = {
@@ -136,21 +158,18 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fakes]:
 def _quick_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE", raising=False)
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE_FILE", raising=False)
-    monkeypatch.setattr("local.engine.stack.secrets.ITERATIONS", 10)
+    monkeypatch.setattr("local.pulumi.secrets.ITERATIONS", 10)
     yield
 
 
-def test_up_brings_the_site_up_then_runs_the_engine_on_the_copy_with_the_policies(
+def test_up_brings_the_site_up_then_runs_the_stack_with_the_policies(
     fakes: Fakes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fakes.run("up") == 0
 
-    copy = fakes.state / "stacks" / "local" / "Pulumi.local.yaml"
-    assert fakes.calls == ["binaries", "up", "engine up"]
-    assert fakes.engine_arguments == [
-        *("up", "--stack", "local", "--state", str(fakes.state), "--config-file", str(copy)),
-        *("--cwd", str(tmp_path), "--policy-pack", str(tmp_path / "policy")),
-    ]
+    assert (fakes.state / "stacks" / "local" / "Pulumi.local.yaml").exists()
+    assert fakes.calls == ["binaries", "up", "pulumi up"]
+    assert fakes.options == ["--policy-pack", str(tmp_path / "policy")]
     out = capsys.readouterr().out
     assert "Try it:\n  web\n    curl http://127.35.0.10:8080/\n" in out
     assert '"127.35.0.10", 53' in out
@@ -163,17 +182,17 @@ def test_a_stacks_own_policy_configuration_is_used(fakes: Fakes, tmp_path: Path,
 
     assert fakes.run(command) == 0
 
-    assert fakes.engine_arguments[-2:] == ["--policy-pack-config", str(settings)]
+    assert fakes.options[-2:] == ["--policy-pack-config", str(settings)]
 
 
-def test_another_stack_file_is_passed_to_the_engine_whatever_its_name(fakes: Fakes, tmp_path: Path) -> None:
+def test_another_stack_file_becomes_the_copy_whatever_its_name(fakes: Fakes, tmp_path: Path) -> None:
     fakes.run("up")
     other = tmp_path / "other.yaml"
     other.write_text("config:\n  cloud-controller:cloud: mycloud\n  cloud-controller:clusterName: other\n")
 
     assert fakes.run("up", "--config-file", str(other)) == 0
 
-    copy = Path(fakes.engine_arguments[fakes.engine_arguments.index("--config-file") + 1])
+    copy = fakes.state / "stacks" / "local" / "Pulumi.local.yaml"
     assert yaml.safe_load(copy.read_text())["config"]["cloud-controller:clusterName"] == "other"
 
 
@@ -224,18 +243,18 @@ def test_no_other_user_may_change_the_state_whatever_the_umask(fakes: Fakes) -> 
     assert [each for each in (fakes.state, *fakes.state.rglob("*")) if each.stat().st_mode & 0o077] == []
 
 
-def test_a_failed_engine_run_is_a_failed_up(fakes: Fakes) -> None:
-    fakes.engine_code = 1
+def test_a_failed_run_of_the_cli_is_a_failed_up_with_its_exit_code(fakes: Fakes) -> None:
+    fakes.code = 7
 
-    assert fakes.run("up") == 1
+    assert fakes.run("up") == 7
 
 
-def test_preview_and_refresh_run_the_engine_and_pass_json_on(fakes: Fakes) -> None:
+def test_preview_and_refresh_run_the_cli_and_pass_json_on(fakes: Fakes) -> None:
     assert fakes.run("preview", "--json") == 0
-    assert "--json" in fakes.engine_arguments
+    assert "--json" in fakes.options
     assert fakes.run("refresh") == 0
 
-    assert fakes.calls == ["up", "engine preview", "up", "engine refresh"]
+    assert fakes.calls == ["up", "pulumi preview", "up", "pulumi refresh"]
 
 
 def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
@@ -245,7 +264,7 @@ def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
 
     assert fakes.run("down") == 0
 
-    assert fakes.calls == ["up", "end simulated", "engine destroy", "down False"]
+    assert fakes.calls == ["up", "end simulated", "pulumi destroy", "down False"]
     assert fakes.delete_unmanaged is None
 
 
@@ -258,40 +277,18 @@ def test_a_second_run_of_a_stack_fails_at_once_and_names_the_first(
     fakes.pretend_state()
     fakes.calls.clear()
 
-    with StackLock(fakes.state / "stacks" / "local", "up"):
+    with fakes.locked():
         assert fakes.run(command) == 1
 
-    assert f"error: another run (process {os.getpid()}: `up` since " in capsys.readouterr().err
+    assert f"error: another run is changing stack local (process {os.getpid()} on " in capsys.readouterr().err
     assert fakes.calls == []
 
 
 def test_a_preview_is_shown_while_another_run_changes_the_stack(fakes: Fakes) -> None:
     fakes.run("up")
 
-    with StackLock(fakes.state / "stacks" / "local", "up"):
+    with fakes.locked():
         assert fakes.run("preview") == 0
-
-
-def test_a_declined_down_starts_and_stops_nothing(fakes: Fakes) -> None:
-    fakes.run("up")
-    fakes.pretend_state()
-    fakes.calls.clear()
-    fakes.answer = False
-
-    assert fakes.run("down") == 1
-
-    assert fakes.calls == []
-
-
-@pytest.mark.parametrize(("answer", "more"), [(True, ["--yes"]), (None, [])])
-def test_down_asks_for_confirmation_only_once(fakes: Fakes, answer: bool | None, more: list[str]) -> None:
-    fakes.run("up")
-    fakes.pretend_state()
-    fakes.answer = answer
-
-    assert fakes.run("down") == 0
-
-    assert [each for each in fakes.engine_arguments if each == "--yes"] == more
 
 
 def test_down_starts_the_machines_that_crashed_and_waits_for_them_before_it_destroys(
@@ -348,26 +345,28 @@ def test_down_keeps_the_data_of_a_site_where_a_destroy_has_left_clusters_and_add
     assert "left: cluster c-1 (prod), load balancer lb-1 (web);" in capsys.readouterr().err
 
 
-def test_engine_options_are_passed_to_the_engine(fakes: Fakes) -> None:
+def test_other_options_are_passed_to_the_cli(fakes: Fakes) -> None:
     target = "urn:pulumi:local::p::t:m:T::*"
     assert fakes.run("preview", "--target", target, "--refresh", "--diff") == 0
-    assert fakes.engine_arguments[0] == "preview"
-    (after,) = [fakes.engine_arguments[i:] for i, a in enumerate(fakes.engine_arguments) if a == "--diff"]
-    assert after[:4] == ["--diff", "--target", target, "--refresh"]
+    assert fakes.options[:4] == ["--diff", "--target", target, "--refresh"]
+
+
+def test_an_option_that_the_cli_does_not_know_starts_nothing(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fakes.run("up", "--targt", "x") == 2
+
+    assert capsys.readouterr().err == "error: unknown flag: --targt\n"
+    assert fakes.calls == []
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         ["status", "--target", "x"],
-        ["up", "--targt", "x"],
-        ["down", "--replace", "x"],
-        ["up", "-p", "0"],
         ["up", "-s", "../x"],
         ["up", "--delete-unmanaged"],
     ],
 )
-def test_an_invalid_engine_option_is_code_2_before_anything_is_started(
+def test_an_option_of_another_command_is_code_2_before_anything_is_started(
     fakes: Fakes, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -379,23 +378,15 @@ def test_an_invalid_engine_option_is_code_2_before_anything_is_started(
 def test_a_targeted_down_leaves_the_site_and_its_machines(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
     fakes.pretend_state()
     assert fakes.run("down", "--target", "urn:pulumi:local::p::t:m:T::x") == 0
-    assert fakes.calls == ["up", "engine destroy"]
+    assert fakes.calls == ["up", "pulumi destroy"]
     assert "the stack still has resources" in capsys.readouterr().err
 
 
-def test_when_two_stacks_go_down_concurrently_the_second_ends_the_site(
-    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_two_stacks_go_down_concurrently_the_second_ends_the_site(fakes: Fakes) -> None:
     fakes.run("up")
     fakes.pretend_state()
     fakes.pretend_state("other")
-    destroy = cli.main
-
-    def destroy_while_the_other_ends(arguments: list[str]) -> int:
-        shutil.rmtree(fakes.state / "stacks" / "other")
-        return destroy(arguments)
-
-    monkeypatch.setattr(cli, "main", destroy_while_the_other_ends)
+    fakes.during_the_run = lambda: shutil.rmtree(fakes.state / "stacks" / "other")
 
     assert fakes.run("down") == 0
 
@@ -414,10 +405,10 @@ def test_down_leaves_the_site_where_the_destroy_failed_or_another_stack_lives(fa
     fakes.run("up")
     fakes.pretend_state()
     fakes.pretend_state("other")
-    fakes.engine_code = 1
+    fakes.code = 1
     assert fakes.run("down") == 1
 
-    fakes.engine_code = 0
+    fakes.code = 0
     assert fakes.run("down") == 0
 
     assert "down False" not in fakes.calls
@@ -527,7 +518,7 @@ def test_a_secret_in_plain_text_is_refused_although_the_site_has_its_own(
 
     assert fakes.run("up") == 2
 
-    remedy = f"encrypt it with `python -m local.engine config set --secret {key} --stack local`"
+    remedy = f'encrypt it with `make pulumi STACK=local ARGS="config set --secret {key}"`'
     told = f"error: {fakes.stack_file}:3: cloud-controller:{key} is in plain text; {remedy}\n"
     assert capsys.readouterr().err == told
     assert fakes.calls == []
@@ -581,7 +572,7 @@ def test_down_of_a_missing_stack_is_an_error_with_the_existing_ones(
 
     assert fakes.run("down", "--stack", "lcal") == 2
 
-    assert "stack 'lcal' does not exist" in capsys.readouterr().err and "engine destroy" not in fakes.calls
+    assert "stack 'lcal' does not exist" in capsys.readouterr().err and "pulumi destroy" not in fakes.calls
 
 
 def test_up_shows_try_commands_only_for_the_stacks_own_load_balancers(
@@ -597,7 +588,7 @@ def test_up_shows_try_commands_only_for_the_stacks_own_load_balancers(
     assert "http://127.35.0.11:8080/" in out and "127.35.0.10" not in out
 
 
-@pytest.mark.parametrize("arguments", [[], ["explode"], ["up", "--nope"]])
+@pytest.mark.parametrize("arguments", [[], ["explode"], ["status", "--nope"]])
 def test_invalid_arguments_exit_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as raised:
         command_line.main(arguments)
@@ -647,13 +638,42 @@ def test_a_site_may_give_a_stack_the_existing_cluster_that_it_made(fakes: Fakes,
     fakes.stack_file.write_text("config:\n  cloud: mycloud\n  cluster: existing\n  clusterName: c\n")
     ids = {"clusterId": "c-1", "networkId": "net-1", "podCidr": "10.20.0.0/16", "machines": ["a", "b"]}
     site = SiteConfig({"cloud-controller:existing": ids}, {"cloud-controller:kubeconfig": "the-kubeconfig"})
-    check_stack_file(fakes.stack_file, command_line.PROJECT)
+    check_stack_file(fakes.stack_file)
 
     text = write_stack_copy(fakes.stack_file, tmp_path / "dir", site).read_text()
 
     config = yaml.safe_load(text)["config"]
     assert config["cloud-controller:existing"] == ids
     assert config["cloud-controller:kubeconfig"]["secure"] and "the-kubeconfig" not in text
+
+
+def test_a_stack_file_that_pulumis_cli_wrote_again_needs_no_passphrase(fakes: Fakes, tmp_path: Path) -> None:
+    file = yaml.safe_load(fakes.stack_file.read_text())
+    file["config"] |= {
+        "cloud-controller:workloads": "true",
+        "cloud-controller:mycloud": '{"tokenExpires": "2030-01-01"}',
+    }
+    fakes.stack_file.write_text(yaml.safe_dump({**file, "encryptionsalt": new_crypter("of pulumi stack init").salt}))
+    check_stack_file(fakes.stack_file)
+
+    copy = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a")).read_text())
+
+    assert copy["config"]["cloud-controller:workloads"] == "true"
+    assert copy["config"]["cloud-controller:mycloud"] == {"tokenExpires": "2030-01-01", "endpoint": ENDPOINT}
+
+
+def test_the_salt_of_a_stack_file_with_secrets_is_kept(
+    fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "of the secrets")
+    crypter = new_crypter("of the secrets")
+    file = yaml.safe_load(fakes.stack_file.read_text())
+    file["config"]["other:keys"] = [{"key": {"secure": crypter.encrypt("a")}}]
+    fakes.stack_file.write_text(yaml.safe_dump({**file, "encryptionsalt": crypter.salt}))
+
+    copy = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a")).read_text())
+
+    assert copy["encryptionsalt"] == crypter.salt
 
 
 def test_a_second_copy_keeps_salt_and_passphrase(fakes: Fakes, tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from local.engine.policies.host import AnalyzedResource
-from local.engine.values import PropertyMap
+from cloud_stacks.policies.host import AnalyzedResource
+from local.plugins.values import PropertyMap
 from tests.policy_objects import EXEMPT, resource, workload
 
 EXEMPT_RESOURCE = f"kube-system/{EXEMPT}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import PolicyHost
+from cloud_stacks.policies.host import PolicyHost
 from policy.checklist import POLICIES
 from tests.policy_objects import EXEMPT, exemption, start
 

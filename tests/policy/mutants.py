@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from local.engine.values import PropertyMap
+from local.plugins.values import PropertyMap
 
 
 @dataclass(frozen=True, slots=True)

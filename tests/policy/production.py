@@ -7,12 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from google.protobuf.struct_pb2 import Struct
 
 from cloud_stacks.checkouts import working_folder
-from cloud_stacks.offline import plan
-from local.engine.policies.host import AnalyzedResource, Finding, PolicyHost
-from local.engine.policies.packs import analyzed, analyzed_for_stack
-from local.engine.values import PropertyMap
+from cloud_stacks.offline import left, preview, rehearsal
+from cloud_stacks.policies.host import AnalyzedProvider, AnalyzedResource, Finding, PolicyHost
+from local.plugins.urn import name_of
+from local.plugins.values import PropertyMap
+from local.plugins.wire import SECRET, SIGNATURE, from_struct
+from local.pulumi.toolchain import find
 
 ROOT = Path(__file__).parents[2]
 STACKS = sorted(
@@ -46,16 +51,53 @@ class Seen:
 
 @cache
 def resources(stack: str) -> tuple[Seen, ...]:
-    """Everything in a stack's plan."""
-    made = plan(working_folder(ROOT), stack, ())
-    assert made.ok, made.events
-    by_urn = {each.urn: each for each in made.resources}
-    found = []
-    for each in made.resources:
-        provider = by_urn.get(each.provider.rpartition("::")[0])
-        public = {key: value for key, value in each.inputs.items() if not key.startswith("__")}
-        found.append(Seen(analyzed(each, provider, public), analyzed_for_stack(each, provider)))
-    return tuple(found)
+    """Everything that a stack's preview would leave."""
+    checkout = working_folder(ROOT)
+    with rehearsal(find(print), stack) as folder:
+        problems = preview(folder, checkout, ()).problems
+        assert not any(problem.severity == "error" for problem in problems), problems
+        made = left(folder, checkout)
+    by_urn = {each["urn"]: each for each in made}
+    return tuple(_seen(each, by_urn.get(each.get("provider", "").rpartition("::")[0])) for each in made)
+
+
+def _seen(resource: Any, provider: Any) -> Seen:
+    alone = AnalyzedResource(
+        type=resource["type"],
+        urn=resource["urn"],
+        name=name_of(resource["urn"]),
+        properties=_public(resource["inputs"]),
+        provider=None if provider is None else _provider(provider),
+        parent=resource.get("parent", ""),
+    )
+    in_stack = replace(
+        alone,
+        properties=_public(resource["outputs"]),
+        dependencies=tuple(resource.get("dependencies", ())),
+        property_dependencies={k: v for k, v in resource.get("propertyDependencies", {}).items() if v},
+    )
+    return Seen(alone, in_stack)
+
+
+def _provider(state: Any) -> AnalyzedProvider:
+    return AnalyzedProvider(state["type"], state["urn"], name_of(state["urn"]), _public(state["inputs"]))
+
+
+def _public(state: Any) -> PropertyMap:
+    """The values of a state, without the SDK's own keys, which rules do not see."""
+    struct = Struct()
+    struct.update({key: _on_wire(value) for key, value in state.items() if not key.startswith("__")})
+    return from_struct(struct)
+
+
+def _on_wire(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_on_wire(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get(SIGNATURE) == SECRET:
+        return {SIGNATURE: SECRET, "value": _on_wire(json.loads(value["plaintext"]))}
+    return {key: _on_wire(each) for key, each in value.items()}
 
 
 def findings(pack: PolicyHost, alone: Sequence[Seen], stack: Sequence[Seen]) -> list[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.engine.policies.host import AnalyzedResource, Finding, PolicyHost
+from cloud_stacks.policies.host import AnalyzedResource, Finding, PolicyHost
 from tests.policy_objects import ccm, resource, service
 
 IMAGES = {"ours": "registry.example/cloud-controller:0.1.0", "vendor": "registry.example/cloud-controller-manager:v1"}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cloud_controller.controllers.service.address_changes import ANNOTATION
-from local.engine.policies.host import PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import PolicyHost
+from local.plugins.values import UNKNOWN
 from policy.checklist.address_changes import ACKNOWLEDGEMENT
 from tests.policy_objects import EXEMPT, exemption, of, resource, service, start
 

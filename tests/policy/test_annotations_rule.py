@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN, Secret
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN, Secret
 from tests.cloud_controller.combinations import ONLY_WITH_IPV6, PAIRS, Asked
 from tests.policy.services import ACK, EKS, balanced, managed, ours, port, said, vendors
 from tests.policy_objects import EXEMPT, of, resource, service

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyError, PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import AnalyzedResource, PolicyError, PolicyHost
+from local.plugins.values import UNKNOWN
 from tests.policy.services import balanced, ours, port, said
 from tests.policy_objects import EXEMPT, resource, start
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cloud_controller import rbac
-from local.engine.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN, PropertyMap
+from cloud_stacks.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN, PropertyMap
 from tests.policy_objects import EXEMPT, ccm, resource
 
 NEEDS, EXCESS = "ccm-rbac-grant-needs", "ccm-rbac-avoid-excess"

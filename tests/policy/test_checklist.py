@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from policy.checklist import POLICIES
 from policy.checklist_page import components, lines_page, rows_of, rules_page, where_tested
 from policy.lines import LINES

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN, PropertyMap, Secret
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN, PropertyMap, Secret
 from tests.policy.ordinary_config_maps import ORDINARY
 from tests.policy_objects import EXEMPT, of, resource, service
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN
 from tests.policy.cluster_objects import KUBEADM, component, config_map, eks, machine
 from tests.policy_objects import EXEMPT, of
 

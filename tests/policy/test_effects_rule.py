@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN, Secret
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN, Secret
 from tests.policy.services import ACK, LEGACY_INTERNAL, balanced, managed, ours, said
 from tests.policy_objects import EXEMPT, resource
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cloud_controller.pod_network import policy as ours
-from local.engine.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN
 from tests.policy_objects import EXEMPT, ccm, of, resource, start
 
 RULE = "ccm-network-restrict-egress"

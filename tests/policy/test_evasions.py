@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import PropertyMap
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import PropertyMap
 from tests.policy_objects import CONTAINER, ccm, of, patch, resource, service, without
 
 KEY = "AKIAQ3EGTZ5WX7PLM2NB"

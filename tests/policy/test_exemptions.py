@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyError, PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import AnalyzedResource, PolicyError, PolicyHost
+from local.plugins.values import UNKNOWN
 from tests.policy_objects import exemption, of, resource, service, start
 
 RULE = "lb-service-check-health"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.pod_network import policy as network_policy
-from local.engine.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
+from cloud_stacks.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
 from tests.policy.production import ROOT
 from tests.policy.services import EKS
 from tests.policy_objects import ccm, resource, service, start

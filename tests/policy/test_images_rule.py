@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.engine.policies.host import PolicyHost
-from local.engine.values import UNKNOWN, Secret
+from cloud_stacks.policies.host import PolicyHost
+from local.plugins.values import UNKNOWN, Secret
 from tests.policy_objects import CONTAINER, EXEMPT, ccm, exemption, of, patch, start
 
 RULE = "ccm-workload-pin-image"

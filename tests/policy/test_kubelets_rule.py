@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN
 from tests.policy.cluster_objects import EXEMPT_RESOURCE, KUBEADM, config_map, eks, machine
 from tests.policy_objects import of
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.engine.policies.host import PolicyHost
+from cloud_stacks.policies.host import PolicyHost
 from policy.checklist import POLICIES
 from tests.policy import (
     mutants,

@@ -22,8 +22,8 @@ from pulumi_policy import (
 from pulumi_policy.deserialize import deserialize_properties
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError, unknown_checking_proxy
 
-from local.engine import wire
-from local.engine.policies.host import AnalyzedResource, PolicyHost
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins import wire
 from policy.checklist import POLICIES
 from policy.rules import ResourceRule, Rule
 from tests.policy.production import resources

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from local.engine.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN
 from tests.policy.services import ACK, EKS, balanced, managed, ours, said, vendors
 from tests.policy_objects import EXEMPT, resource
 

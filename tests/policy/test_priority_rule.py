@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from local.engine.policies.host import PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import PolicyHost
+from local.plugins.values import UNKNOWN
 from tests.policy_objects import EXEMPT, ccm, of, patch, start
 
 RULE = "ccm-workload-set-priority"

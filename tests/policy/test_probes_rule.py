@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN, PropertyMap
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN, PropertyMap
 from tests.policy_objects import CONTAINER, EXEMPT, ccm, of, patch, without
 
 RULE = "ccm-workload-set-probes"

@@ -8,8 +8,8 @@ import pytest
 
 from cloud_controller import rbac
 from cloud_controller.controller_names import NAMES
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN, PropertyMap
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN, PropertyMap
 from tests.policy_objects import EXEMPT, of, resource
 
 RULE = "rbac-role-avoid-wildcards"

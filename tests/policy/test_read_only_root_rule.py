@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN, Secret
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN, Secret
 from tests.policy_objects import CONTAINER, EXEMPT, ccm, of, patch, without
 
 RULE = "ccm-workload-read-only-root"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN, PropertyMap
-from local.engine.values import Secret as Marked
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN, PropertyMap
+from local.plugins.values import Secret as Marked
 from tests.policy_objects import EXEMPT, ccm, of, resource
 
 RULE = "ccm-credential-set-expiry"

@@ -7,8 +7,8 @@ from datetime import date
 import pytest
 
 from cloud_controller.known_versions import support_problem
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN
 from tests.policy.cluster_objects import KUBEADM, eks, machine
 from tests.policy_objects import exemption, of, start
 

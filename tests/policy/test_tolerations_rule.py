@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN, PropertyMap, Secret
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN, PropertyMap, Secret
 from tests.policy_objects import EXEMPT, TOLERATION, ccm, exemption, of, patch, resource, start
 
 RULE = "ccm-workload-tolerate-uninitialized"

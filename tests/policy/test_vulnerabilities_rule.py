@@ -8,8 +8,8 @@ import pytest
 
 from cloud_controller import known_versions
 from cloud_controller.known_versions import affects
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN
 from policy import data
 from tests.policy.cluster_objects import KUBEADM, eks, machine
 from tests.policy_objects import EXEMPT, ccm, of

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, Finding, PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import AnalyzedResource, Finding, PolicyHost
+from local.plugins.values import UNKNOWN
 from tests.policy.services import balanced, ours, said
 from tests.policy_objects import EXEMPT, resource
 

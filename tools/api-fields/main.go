@@ -1,8 +1,8 @@
 // Writes which fields of Kubernetes' API types lose an empty value when an object goes through its Go type, as
-// pulumi-kubernetes sends every input through it: local/engine/providers/kubernetes/api_fields.json. Alpha and beta
+// pulumi-kubernetes sends every input through it: local/plugins/kubernetes/api_fields.json. Alpha and beta
 // versions are left out: they come and go with each release.
 //
-//	cd tools && go run ./api-fields > ../local/engine/providers/kubernetes/api_fields.json
+//	cd tools && go run ./api-fields > ../local/plugins/kubernetes/api_fields.json
 package main
 
 import (

@@ -14,7 +14,9 @@ import urllib.request
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+from pulumi.dynamic import CreateResult, DiffResult, Resource, UpdateResult
+
+from ...dynamic_provider import DynamicProvider, ForPeople
 
 Properties = dict[str, Any]
 
@@ -23,10 +25,12 @@ DEADLINE = 1200.0
 _PERIOD = 5.0
 
 
-class ApiServerProvider(ResourceProvider):
-    """See the module. It only waits, and needs no credentials: `/readyz` is for everybody."""
+class NotReady(ForPeople, TimeoutError):
+    """The API server did not answer in time; the message says why."""
 
-    serialize_as_secret_always = False
+
+class ApiServerProvider(DynamicProvider):
+    """See the module. It only waits, and needs no credentials: `/readyz` is for everybody."""
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
         moved = olds.get("endpoint") != news.get("endpoint")
@@ -42,7 +46,7 @@ class ApiServerProvider(ResourceProvider):
 
 
 def wait(endpoint: str, authority: str, deadline: float, period: float = _PERIOD) -> None:
-    """Until `https://HOST:PORT` is ready. `authority`: base64 of PEM. Raises TimeoutError with the last reason."""
+    """Until `https://HOST:PORT` is ready. `authority`: base64 of PEM. Raises NotReady with the last reason."""
     context = ssl.create_default_context(cadata=base64.b64decode(authority).decode())
     end = time.monotonic() + deadline
     while True:
@@ -51,9 +55,7 @@ def wait(endpoint: str, authority: str, deadline: float, period: float = _PERIOD
                 return
         except OSError as error:  # urllib's errors are such: no route, no answer, not ready (500).
             if time.monotonic() + period > end:
-                raise TimeoutError(
-                    f"the API server at {endpoint} is not ready after {deadline:.0f} s: {error}"
-                ) from None
+                raise NotReady(f"the API server at {endpoint} is not ready after {deadline:.0f} s: {error}") from None
         time.sleep(period)
 
 

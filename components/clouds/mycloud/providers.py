@@ -24,13 +24,13 @@ from pulumi.dynamic import (
     CreateResult,
     DiffResult,
     ReadResult,
-    ResourceProvider,
     UpdateResult,
 )
 from pulumi.output import Unknown
 
 from cloud_controller.cloud import CloudError, Conflict, NotFound, Unavailable
 
+from ...dynamic_provider import DynamicProvider
 from ...placeholder import PlaceholderSecrets
 from .access import Access
 
@@ -113,11 +113,8 @@ def _node_labels(value: Any) -> Problem:
 _TAGS = Input("tags", _texts, in_place=True, default={})
 
 
-class MycloudProvider(ResourceProvider):
+class MycloudProvider(DynamicProvider):
     """What the four kinds share; each names its collection, its inputs and its states."""
-
-    # The pickled form is this class's name and nothing else: no secret to hide, and diffs stay readable.
-    serialize_as_secret_always = False
 
     collection: ClassVar[str]
     inputs: ClassVar[tuple[Input, ...]]
@@ -130,6 +127,7 @@ class MycloudProvider(ResourceProvider):
     _access: Access
 
     def configure(self, req: ConfigureRequest) -> None:
+        super().configure(req)
         self._access = Access.from_config(req.config)
 
     @cached_property

@@ -23,9 +23,9 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from local.engine.providers.provider import OutcomeUnknown, ProviderError, Report
-from local.engine.providers.provider_inputs import structured
-from local.engine.values import PropertyMap
+from local.plugins.provider import OutcomeUnknown, ProviderError, Report
+from local.plugins.provider_inputs import structured
+from local.plugins.values import PropertyMap
 
 _PAUSE: Final = 0.2
 """Seconds between two polls, at first; it grows to ten times that."""

@@ -15,8 +15,8 @@ from local.aws.provider.kind import (
     pascal,
     present,
 )
-from local.engine.providers.provider import ProviderError
-from local.engine.values import PropertyMap, Value
+from local.plugins.provider import ProviderError
+from local.plugins.values import PropertyMap, Value
 
 _TRIGGERS: Final = {
     "desired_capacity": "desiredCapacity",

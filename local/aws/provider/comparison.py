@@ -7,11 +7,11 @@ import re
 from dataclasses import replace
 
 from local.aws.provider.kind import Kind
-from local.engine import paths
-from local.engine.differences import differences
-from local.engine.providers.provider import DiffRequest, DiffResult
-from local.engine.urn import name_of
-from local.engine.values import PropertyMap, Value, has_unknowns, without_secrets
+from local.plugins import paths
+from local.plugins.differences import differences
+from local.plugins.provider import DiffRequest, DiffResult
+from local.plugins.urn import name_of
+from local.plugins.values import PropertyMap, Value, has_unknowns, without_secrets
 
 
 def compare(kind: Kind, request: DiffRequest) -> DiffResult:

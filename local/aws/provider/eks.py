@@ -17,8 +17,8 @@ from local.aws.provider.kind import (
     tag_changes,
     tag_outputs,
 )
-from local.engine.providers.provider import ProviderError
-from local.engine.values import PropertyMap, Value
+from local.plugins.provider import ProviderError
+from local.plugins.values import PropertyMap, Value
 
 _LET_IN: Final = "bootstrapClusterCreatorAdminPermissions"
 _REACH: Final = {"endpointPublicAccess": True, "endpointPrivateAccess": False, "publicAccessCidrs": None}

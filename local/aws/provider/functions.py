@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from local.aws.provider.api import Api
-from local.engine.providers.provider import ProviderError
-from local.engine.values import PropertyMap
+from local.plugins.provider import ProviderError
+from local.plugins.values import PropertyMap
 
 
 def answer(api: Api, token: str, args: PropertyMap) -> PropertyMap:
     """The function's answer. Raises ProviderError for an unsupported or failed function."""
     function = _FUNCTIONS.get(token)
     if function is None:
-        raise ProviderError(f"not supported by the embedded engine (supported: {', '.join(sorted(_FUNCTIONS))})")
+        raise ProviderError(f"not supported against a simulator (supported: {', '.join(sorted(_FUNCTIONS))})")
     if args.get("region") not in (None, api.region):
         raise ProviderError(f"region is {args['region']!r}; allowed: the provider's, {api.region!r}")
     return {**args, **function(api, args), "region": api.region}
@@ -22,7 +22,7 @@ def answer(api: Api, token: str, args: PropertyMap) -> PropertyMap:
 
 def _availability_zones(api: Api, args: PropertyMap) -> PropertyMap:
     if unknown := args.keys() - {"state", "region"}:
-        raise ProviderError(f"getAvailabilityZones: the embedded engine does not support {', '.join(sorted(unknown))}")
+        raise ProviderError(f"getAvailabilityZones: not supported against a simulator: {', '.join(sorted(unknown))}")
     zones = api.call("ec2", "describe_availability_zones")["AvailabilityZones"]
     wanted: list[dict[str, Any]] = [z for z in zones if args.get("state") in (None, z["State"])]
     return {

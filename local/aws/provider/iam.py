@@ -19,7 +19,7 @@ from local.aws.provider.kind import (
     tag_list,
     tag_outputs,
 )
-from local.engine.values import PropertyMap, Value
+from local.plugins.values import PropertyMap, Value
 
 TAKEN: Final = "EntityAlreadyExists"
 """IAM's error code for a name in use."""

@@ -18,8 +18,8 @@ from local.aws.provider.kind import (
     tag_list,
     tag_outputs,
 )
-from local.engine.providers.provider import ProviderError
-from local.engine.values import PropertyMap, Value
+from local.plugins.provider import ProviderError
+from local.plugins.values import PropertyMap, Value
 
 _MOST_VERSIONS: Final = 5
 """How many versions of a policy AWS keeps."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from local.aws.provider.api import Api, AwsError, Deadline
-from local.engine.providers.provider import OutcomeUnknown, ProviderError
-from local.engine.values import PropertyMap, Value
+from local.plugins.provider import OutcomeUnknown, ProviderError
+from local.plugins.values import PropertyMap, Value
 
-TOKEN: Final = "embedded-engine/create"
+TOKEN: Final = "simulated/create"
 """The tag that identifies the create of an object, so that a repeated create finds it. Never in outputs."""
 
 Tags = list[dict[str, str]] | Mapping[str, str] | None

@@ -17,7 +17,7 @@ from local.aws.provider.kind import (
     tag_list,
     tag_outputs,
 )
-from local.engine.values import PropertyMap
+from local.plugins.values import PropertyMap
 
 _DATA: Final = frozenset(
     {

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from local.aws.provider.api import Api, Deadline
 from local.aws.provider.ec2 import Ec2Kind, arn, until_deleted, until_state
 from local.aws.provider.kind import Change, Creation, completing, present, tag_outputs
-from local.engine.values import PropertyMap, Value
+from local.plugins.values import PropertyMap, Value
 
 _VPC_FLAGS: Final = {"enableDnsSupport": "EnableDnsSupport", "enableDnsHostnames": "EnableDnsHostnames"}
 _SUBNET_FLAGS: Final = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -16,8 +15,8 @@ from local.aws.provider.comparison import compare, imported_inputs, read_inputs,
 from local.aws.provider.kind import Change, Creation, Kind, NotReady, completing
 from local.aws.provider.kinds import KINDS, RECORDED
 from local.aws.provider.recorded import recorder
-from local.engine import paths
-from local.engine.providers.provider import (
+from local.plugins import paths
+from local.plugins.provider import (
     CheckFailure,
     CheckResult,
     CreateRequest,
@@ -30,19 +29,18 @@ from local.engine.providers.provider import (
     ReadResult,
     UpdateRequest,
 )
-from local.engine.providers.provider_inputs import default_tags_of
-from local.engine.providers.recorder_values import completed
-from local.engine.providers.secret_texts import hidden
-from local.engine.stack.resource import mask
-from local.engine.urn import name_of, type_of
-from local.engine.values import UNKNOWN, PropertyMap, without_secrets
+from local.plugins.provider_inputs import default_tags_of
+from local.plugins.recorder_values import completed
+from local.plugins.secret_texts import hidden
+from local.plugins.urn import name_of, type_of
+from local.plugins.values import UNKNOWN, PropertyMap, without_secrets
+from local.plugins.wire import mask
 
 
 class AwsProvider:
     """One configured instance; it may be used from many threads."""
 
     accepts_secrets = False
-    supports_preview = True
     recorded_types = RECORDED
 
     def __init__(self, config: PropertyMap) -> None:
@@ -63,14 +61,14 @@ class AwsProvider:
         if kind is None:
             known = ", ".join(sorted(KINDS))
             return CheckResult(
-                news, (CheckFailure("", f"the embedded engine's provider does not have it; it has: {known}"),)
+                news, (CheckFailure("", f"this provider of simulators does not have it; it has: {known}"),)
             )
-        unknown = f"is not supported by the embedded engine (supported: {', '.join(sorted(kind.inputs))})"
+        unknown = f"is not supported against a simulator (supported: {', '.join(sorted(kind.inputs))})"
         failures = [CheckFailure(key, unknown) for key in news if key not in kind.inputs]
         failures += [CheckFailure(key, "is missing") for key in sorted(kind.required - news.keys())]
         inputs = {**{k: v for k, v in kind.defaults.items() if k not in news}, **news}
         if kind.autonamed and "name" not in inputs:
-            inputs["name"] = olds.get("name") or _drawn_name(name_of(urn), inputs)
+            inputs["name"] = olds.get("name") or _drawn_name(urn, inputs)
         if kind.taggable and self._default_tags:
             inputs["tags"] = completed(inputs.get("tags", {}), self._default_tags)
         return CheckResult(inputs, tuple(failures))
@@ -158,7 +156,7 @@ def _kind(urn: str) -> Kind:
     try:
         return KINDS[type_of(urn)]
     except KeyError:
-        raise ProviderError(f"the embedded engine does not support {type_of(urn)}") from None
+        raise ProviderError(f"{type_of(urn)} is not supported against a simulator") from None
 
 
 def _token(urn: str, inputs: PropertyMap) -> str:
@@ -167,9 +165,10 @@ def _token(urn: str, inputs: PropertyMap) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _drawn_name(name: str, inputs: PropertyMap) -> str:
+def _drawn_name(urn: str, inputs: PropertyMap) -> str:
+    """Not random: a create whose answer was lost is repeated with the name that it had."""
     prefix = inputs.get("namePrefix")
-    return f"{prefix if isinstance(prefix, str) else name + '-'}{secrets.token_hex(4)[:7]}"
+    return f"{prefix if isinstance(prefix, str) else name_of(urn) + '-'}{_token(urn, inputs)[:7]}"
 
 
 def _differing(olds: PropertyMap, news: PropertyMap) -> set[str]:

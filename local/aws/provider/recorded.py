@@ -6,11 +6,11 @@ from typing import Final
 
 from local.aws.provider.comparison import compare
 from local.aws.provider.kinds import KINDS
-from local.engine.providers.provider import DiffRequest, DiffResult
-from local.engine.providers.recorder import Recorder
-from local.engine.providers.recorder_values import ACCOUNT, Place, Rules, simulated_text
-from local.engine.urn import type_of
-from local.engine.values import PropertyMap
+from local.plugins.provider import DiffRequest, DiffResult
+from local.plugins.recorder import Recorder
+from local.plugins.recorder_values import ACCOUNT, Place, Rules, simulated_text
+from local.plugins.urn import type_of
+from local.plugins.values import PropertyMap
 
 _ZONES: Final = "abc"
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from local.aws.provider.api import Api, Deadline
 from local.aws.provider.ec2 import Ec2Kind, arn, until_deleted
 from local.aws.provider.kind import Change, Creation, Kind, find_or_make, present, tag_outputs
-from local.engine.providers.provider import ProviderError
-from local.engine.values import PropertyMap
+from local.plugins.provider import ProviderError
+from local.plugins.values import PropertyMap
 
 
 class RouteTable(Ec2Kind):
@@ -92,7 +92,7 @@ class Route(Kind):
     def read(self, api: Api, id: str, known: PropertyMap) -> PropertyMap | None:
         del id
         if "routeTableId" not in known:
-            raise ProviderError("the embedded engine cannot import a route: its id alone does not identify it")
+            raise ProviderError("a route cannot be imported: its id alone does not identify it")
         table = api.one("ec2", "describe_route_tables", "RouteTables", RouteTableIds=[known["routeTableId"]])
         for route in (table or {}).get("Routes", []):
             if any(known.get(ours) and route.get(theirs) == known[ours] for ours, theirs in _DESTINATIONS.items()):

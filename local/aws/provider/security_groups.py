@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Final
 from local.aws.provider.api import Api, Deadline
 from local.aws.provider.ec2 import Ec2Kind, arn, until_deleted
 from local.aws.provider.kind import Change, Creation, find_or_make, made_by, present, tag_outputs
-from local.engine.providers.provider import OutcomeUnknown, ProviderError
-from local.engine.values import PropertyMap, Value
+from local.plugins.provider import OutcomeUnknown, ProviderError
+from local.plugins.values import PropertyMap, Value
 
 
 class SecurityGroup(Ec2Kind):

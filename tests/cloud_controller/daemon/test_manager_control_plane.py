@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,9 +17,8 @@ import yaml
 
 from cloud_controller import clouds, rbac
 from cloud_controller.cli.commands import main
-from cloud_controller.cloud import InstanceState, Unavailable
+from cloud_controller.cloud import Unavailable
 from cloud_controller.controllers.nodes import (
-    SHUTDOWN_TAINT,
     UNINITIALIZED_TAINT,
     condition,
     has_taint,
@@ -161,12 +159,6 @@ def register(kube: Kube, node: str) -> None:
     kube.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "spec": {"taints": [taint]}})
 
 
-def report(kube: Kube, node: str, ready: str) -> None:
-    """What a kubelet says of its node."""
-    patch = {"status": {"conditions": [{"type": "Ready", "status": ready, "reason": "Test", "message": "test"}]}}
-    kube.patch(NODES, node, patch, type=PatchType.STRATEGIC, subresource="status")
-
-
 def exists(kube: Kube, node: str) -> bool:
     try:
         kube.get(NODES, node)
@@ -219,28 +211,6 @@ def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
     assert "orbidden" not in caplog.text
 
 
-def test_a_full_route_table_is_reported_with_the_affected_nodes(
-    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
-) -> None:
-    cloud.quota = 1
-    for each in ("q1", "q2"):
-        cloud.machine(each)
-        register(kube, each)
-    start()
-
-    def without_network() -> set[str]:
-        found = {each: condition(kube.get(NODES, each), "NetworkUnavailable") for each in ("q1", "q2")}
-        return {each for each, state in found.items() if state is not None and state["status"] == "True"}
-
-    until(lambda: len(without_network()) == 1 and len(cloud.table) == 1, "one node has a route, the other has none")
-    (suffers,) = without_network()
-    until(lambda: "FailedToCreateRoute" in told(kube, suffers), "it is told at the node")
-    until(lambda: "RouteQuotaNearlyUsed" in told(kube, "kube-system"), "it is told at the cluster")
-
-    cloud.quota = 10
-    until(lambda: not without_network(), "the other gets its route once there is room")
-
-
 def test_a_recreated_node_does_not_get_the_status_of_its_predecessor(kube: Kube) -> None:
     register(kube, "n9")
     first = kube.get(NODES, "n9")
@@ -255,56 +225,6 @@ def test_a_recreated_node_does_not_get_the_status_of_its_predecessor(kube: Kube)
         assert kube.get(NODES, "n9")["status"]["addresses"] == status["addresses"]
     finally:
         kube.delete(NODES, "n9")
-
-
-def test_a_stopped_machine_taints_its_node_until_it_is_ready_again(
-    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
-) -> None:
-    cloud.machine("n2", state=InstanceState.STOPPED)
-    register(kube, "n2")
-    report(kube, "n2", "False")
-    start()
-    until(lambda: has_taint(kube.get(NODES, "n2"), SHUTDOWN_TAINT), "n2 is tainted")
-
-    cloud.machine("n2")
-    report(kube, "n2", "True")
-
-    until(lambda: not has_taint(kube.get(NODES, "n2"), SHUTDOWN_TAINT), "the taint is gone")
-
-
-def test_an_unavailable_cloud_deletes_no_node_and_is_retried(
-    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
-) -> None:
-    cloud.error = Unavailable("the cloud is down")
-    register(kube, "n3")
-    report(kube, "n3", "False")
-    daemon = start()
-    until(lambda: "the cloud is down" in str(daemon.manager._state), "it has asked whose cluster this is")
-
-    assert exists(kube, "n3")
-    cloud.machine("n3")
-    cloud.error = None
-    until(lambda: initialised(kube, "n3"), "n3 is initialised")
-
-
-def test_a_new_daemon_completes_what_the_previous_one_left_undone(
-    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
-) -> None:
-    cloud.machine("n4")
-    register(kube, "n4")
-    first = start()
-    until(lambda: initialised(kube, "n4"), "n4 is initialised")
-    assert first.end() == 0
-    cloud.table.clear()
-    cloud.machines["n4"] = replace(cloud.machines["n4"], type="large")
-
-    start()
-
-    until(lambda: cloud.table, "the route is written again")
-    until(
-        lambda: kube.get(NODES, "n4")["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "large",
-        "the label follows",
-    )
 
 
 def test_of_two_daemons_one_works_and_the_other_takes_over_when_it_ends(
@@ -477,35 +397,6 @@ def test_an_invalid_cloud_token_is_one_error_line(
 
     assert code == 1
     assert capsys.readouterr().err == "cloud-controller: GET /version: Unauthorized (HTTP 401)\n"
-
-
-@pytest.mark.usefixtures("start")
-def test_the_command_line_shows_the_plan_and_changes_nothing(
-    kube: Kube,
-    control_plane: ControlPlane,
-    cloud: FakeCloud,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(clouds, "descriptor", lambda _: descriptor_of(lambda _: cloud))
-    kubeconfig = tmp_path_factory.mktemp("plan") / "kubeconfig"
-    kubeconfig.write_text(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
-    cloud.machine("n7")
-    register(kube, "n7")
-    before = kube.get(NODES, "n7")["metadata"]["uid"]
-
-    code = main(["plan", "--cloud=fake", f"--kubeconfig={kubeconfig}", "--controllers=node", "--log-level=error"])
-
-    lines = capsys.readouterr().out.splitlines()
-    assert code == 0
-    assert lines[:2] == ["node: 1 to update", "  ~  node/n7: initialise as small in zone-a"]
-    assert "       spec.providerID: (none) -> fake://zone-a/i-n7" in lines
-    main(["plan", "--cloud=fake", f"--kubeconfig={kubeconfig}", "--controllers=node", "--output=json"])
-    (action,) = json.loads(capsys.readouterr().out)["node"]
-    assert (action["kind"], action["target"], len(action["changes"])) == ("update", "node/n7", 9)
-    node = kube.get(NODES, "n7")
-    assert (node["metadata"]["uid"], has_taint(node, UNINITIALIZED_TAINT)) == (before, True)
 
 
 def test_beyond_loopback_the_api_server_authorizes_readers_of_metrics(

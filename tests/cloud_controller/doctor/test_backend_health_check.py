@@ -53,22 +53,6 @@ def test_a_service_with_all_its_members_is_no_finding(world: ServiceWorld, fail:
     assert world.findings(backend_health.CHECK) == []
 
 
-def test_nothing_is_said_about_members_that_cannot_be_read(world: ServiceWorld) -> None:
-    world.serve()
-    world.site.fault("GET /v1/load_balancers*", "error", count=None, status=500)
-
-    with pytest.raises(Unreadable, match="load_balancers"):
-        world.findings(backend_health.CHECK)
-
-
-def test_members_are_nobodys_concern_where_the_ccm_serves_no_services(world: ServiceWorld) -> None:
-    world.serve()
-    world.api.objects(ENDPOINT_SLICES).clear()
-    world.controllers = ("node",)
-
-    assert world.findings(backend_health.CHECK) == []
-
-
 def test_a_member_that_fails_is_a_warning(world: ServiceWorld, fail: Fail) -> None:
     world.serve()
     fail("b")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.doctor.checks import backends
-from cloud_controller.doctor.findings import Unreadable
+from cloud_controller.doctor.checks import backend_health, backends
+from cloud_controller.doctor.findings import Check, Unreadable
 from cloud_controller.kube import ENDPOINT_SLICES, NODES, Object
 from tests.cloud_controller.clouds.mycloud.services import web
 from tests.cloud_controller.doctor.conftest import ServiceWorld
@@ -29,20 +29,25 @@ def test_a_service_with_all_its_members_is_no_finding(world: ServiceWorld) -> No
     assert world.findings(backends.CHECK) == []
 
 
-def test_nothing_is_said_about_members_that_cannot_be_read(world: ServiceWorld) -> None:
+OF_MEMBERS = pytest.mark.parametrize("check", [backends.CHECK, backend_health.CHECK], ids=lambda check: check.name)
+
+
+@OF_MEMBERS
+def test_nothing_is_said_about_members_that_cannot_be_read(world: ServiceWorld, check: Check) -> None:
     world.serve()
     world.site.fault("GET /v1/load_balancers*", "error", count=None, status=500)
 
     with pytest.raises(Unreadable, match="load_balancers"):
-        world.findings(backends.CHECK)
+        world.findings(check)
 
 
-def test_members_are_nobodys_concern_where_the_ccm_serves_no_services(world: ServiceWorld) -> None:
+@OF_MEMBERS
+def test_members_are_nobodys_concern_where_the_ccm_serves_no_services(world: ServiceWorld, check: Check) -> None:
     world.serve()
     world.api.objects(ENDPOINT_SLICES).clear()
     world.controllers = ("node",)
 
-    assert world.findings(backends.CHECK) == []
+    assert world.findings(check) == []
 
 
 def test_a_member_that_somebody_took_out_is_found(world: ServiceWorld) -> None:

@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 
 from cloud_controller.cloud import InstanceState, Route, Unavailable
-from cloud_controller.doctor.checks import drift, quotas
-from cloud_controller.doctor.findings import Finding, Result, Severity, Unreadable, explained
+from cloud_controller.doctor.checks import drift, held, quotas
+from cloud_controller.doctor.findings import Check, Finding, Result, Severity, Unreadable, explained
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import SERVICES
 from cloud_controller.plan import Action, ActionKind, Plan
@@ -20,15 +20,12 @@ from tests.cloud_controller.doctor.conftest import ServiceWorld
 from tests.cloud_controller.doctor.looks import World, not_ready
 
 
-def test_nodes_in_order_are_no_finding(nodes: World) -> None:
-    assert nodes.findings(drift.CHECK) == []
-    assert nodes.pauses == 0
-
-
-def test_a_service_in_order_is_no_finding(world: ServiceWorld) -> None:
+@pytest.mark.parametrize("check", [drift.CHECK, held.CHECK], ids=lambda check: check.name)
+def test_nodes_and_services_in_order_are_no_finding(nodes: World, world: ServiceWorld, check: Check) -> None:
     world.serve()
 
-    assert world.findings(drift.CHECK) == []
+    assert nodes.findings(check) == world.findings(check) == []
+    assert nodes.pauses == 0
 
 
 def test_what_one_controller_cannot_read_does_not_hide_what_another_finds(

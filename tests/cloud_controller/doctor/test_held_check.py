@@ -19,17 +19,6 @@ from tests.cloud_controller.doctor.looks import World, not_ready
 from tests.cloud_controller.load_balancing import port
 
 
-def test_nodes_in_order_are_no_finding(nodes: World) -> None:
-    assert nodes.findings(held.CHECK) == []
-    assert nodes.pauses == 0
-
-
-def test_a_service_in_order_is_no_finding(world: ServiceWorld) -> None:
-    world.serve()
-
-    assert world.findings(held.CHECK) == []
-
-
 def test_what_one_controller_cannot_read_does_not_hide_what_another_finds(
     world: ServiceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from local.control_plane import binaries, toolchain
-from local.control_plane.build import BuildError
 from local.control_plane.components import API_SERVER, BINARIES, ETCD
+from local.errors import BuildError
 
 VERSIONS = {
     ETCD: "etcd Version: 3.7.3\nGit SHA: none",

@@ -9,9 +9,9 @@ import pytest
 
 from local.control_plane import go_tool
 from local.control_plane.actionlint import ACTIONLINT
-from local.control_plane.build import BuildError, Report
 from local.control_plane.go_tool import GoTool
 from local.control_plane.prometheus import PROMETHEUS, PROMTOOL, promtool
+from local.errors import BuildError, Report
 
 LINT = GoTool(folder="lint", module="example.com/lint", package="example.com/lint/cmd/lint", takes="seconds")
 
@@ -30,7 +30,8 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return folder
 
 
-def build(_: Path, name: str, version: str, folder: Path, target: Path, __: Report, *, package: str, tags: str) -> None:
+def build(_: Path, name: str, version: str, folder: Path, target: Path, __: Report, **options: str) -> None:
+    package, tags = options["package"], options["tags"]
     target.write_text(f"{name} {version} of {package} in {folder.name}{tags and f' with {tags}'}")
 
 

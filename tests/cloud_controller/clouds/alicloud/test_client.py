@@ -9,7 +9,6 @@ import pytest
 
 from cloud_controller.cloud import AccessDenied, CloudError, Conflict, NotFound, Unavailable
 from cloud_controller.clouds.alicloud.errors import error_code
-from cloud_controller.fence import WriteRefused
 from cloud_controller.retries import NeverReached
 from tests.cloud_controller.clouds.alicloud.fake_http import AccessKey, OneKey, client, refusal
 
@@ -153,30 +152,6 @@ def test_an_answer_that_is_not_the_apis_leaves_the_effect_unknown() -> None:
     for _ in range(2):
         with pytest.raises(Unavailable, match="not from the API"):
             one.call("slb", "DeleteLoadBalancer", {})
-
-
-def test_every_write_passes_the_fence_and_no_read_does() -> None:
-    one, http = client({}, {})
-
-    def closed() -> None:
-        raise WriteRefused("not leading")
-
-    one.fence = closed
-    one.call("vpc", "DescribeVpcs", {})
-    one.call("nlb", "GetJobStatus", {})
-    with pytest.raises(WriteRefused):
-        one.call("vpc", "CreateRouteEntries", {})
-    assert len(http.sent) == 2
-
-
-def test_the_observer_hears_of_every_attempt() -> None:
-    heard: list[tuple[str, str]] = []
-    one, _ = client(refusal("Throttling"), {})
-    one.observer = lambda operation, _, error: heard.append((operation, type(error).__name__))
-
-    one.call("ecs", "DescribeInstances", {"InstanceIds": '["i-1"]'})
-
-    assert heard == [("ecs DescribeInstances", "Throttled"), ("ecs DescribeInstances", "NoneType")]
 
 
 def test_a_refused_key_is_replaced_once() -> None:

@@ -116,18 +116,6 @@ def test_a_creation_that_dies_anywhere_is_completed_and_everything_goes_afterwar
     crashing(lambda: cluster.put(service), completed_and_removed)
 
 
-def test_a_creation_that_dies_anywhere_is_removed_where_the_service_goes_meanwhile(
-    account: AwsAccount, cluster: Cluster, crashing: Crashing, removed: Removed
-) -> None:
-    service, _ = of_people(account)
-    before = world(account)
-
-    crashing(lambda: cluster.put(service), removed)
-
-    assert world(account) != before
-    assert removed() == before
-
-
 @pytest.mark.parametrize("scene", [of_people, of_many_rules, from_classic_to_network, from_network_to_classic])
 def test_a_change_that_dies_anywhere_is_completed(
     account: AwsAccount, cluster: Cluster, crashing: Crashing, asked: Asked, removed: Removed, scene: Scene

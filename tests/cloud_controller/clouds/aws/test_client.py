@@ -122,16 +122,6 @@ def test_an_argument_that_boto3_refuses_is_bad_input(account: AwsAccount) -> Non
 # ---------------------------------------------------------------------------------------------------------- retries
 
 
-def test_what_is_throttled_is_asked_again(aws: ScriptedAws, calls: Calls) -> None:
-    aws.answers = [ec2_error("RequestLimitExceeded", 503), NO_INSTANCES]
-    api = aws.api()
-    api.observer = calls
-
-    api.call("ec2", "DescribeInstances")
-
-    assert calls.made == ["ec2 DescribeInstances"] * 2
-
-
 @pytest.mark.parametrize("refusal", [ec2_error("InternalError", 500), Answer(0), Answer(502, "<!doctype html><title>")])
 def test_a_read_that_fails_is_asked_again(aws: ScriptedAws, refusal: Answer) -> None:
     aws.answers = [refusal, NO_INSTANCES]
@@ -163,24 +153,6 @@ def test_what_a_deletion_finds_gone_is_told_whichever_try_it_is(aws: ScriptedAws
 
     with pytest.raises(NotFound):
         aws.api().call("ec2", "DeleteSecurityGroup", GroupId="sg-1")
-
-
-def test_an_error_of_the_caller_is_not_repeated(aws: ScriptedAws) -> None:
-    aws.answers = [ec2_error("InvalidParameterValue")]
-
-    with pytest.raises(InvalidConfiguration):
-        aws.api().call("ec2", "DescribeInstances")
-
-    assert len(aws.requests) == 1
-
-
-def test_one_that_always_throttles_is_given_up_with_when_to_come_back(aws: ScriptedAws) -> None:
-    aws.answers = [ec2_error("RequestLimitExceeded", 503)]
-
-    with pytest.raises(Throttled) as told:
-        aws.api().call("ec2", "DescribeInstances")
-
-    assert told.value.retry_after > 0
 
 
 def test_one_whose_turn_comes_too_late_does_not_wait_for_it(aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,17 +195,6 @@ def test_who_cannot_be_reached_is_told_with_the_endpoints_own_words() -> None:
 
     with pytest.raises(NeverReached, match=r"ec2 DescribeInstances: could not connect .*127\.0\.0\.1:1"):
         api.call("ec2", "DescribeInstances")
-
-
-def test_the_observer_is_told_of_each_attempt_and_how_it_ended(aws: ScriptedAws) -> None:
-    aws.answers = [ec2_error("InternalError", 500), NO_INSTANCES]
-    told: list[tuple[str, type[CloudError] | None]] = []
-    api = aws.api()
-    api.observer = lambda operation, _, error: told.append((operation, None if error is None else type(error)))
-
-    api.call("ec2", "DescribeInstances")
-
-    assert told == [("ec2 DescribeInstances", Unavailable), ("ec2 DescribeInstances", None)]
 
 
 def test_an_answer_without_its_list_is_not_an_empty_page(aws: ScriptedAws) -> None:

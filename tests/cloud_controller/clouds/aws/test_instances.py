@@ -170,17 +170,6 @@ def test_many_that_ec2_forgot_are_named_by_one_call() -> None:
         assert len(aws.requests) == 2
 
 
-def test_a_node_without_provider_id_is_known_by_its_private_dns_name(account: AwsAccount, calls: Calls) -> None:
-    launched = account.launch(60)
-    api = account.api()
-    api.observer = calls
-
-    found = instances(api).describe([InstanceRef(machine["PrivateDnsName"]) for machine in launched])
-
-    assert [machine.id for machine in found.values() if machine] == [id_of(each) for each in launched]
-    assert calls.of("ec2 DescribeInstances") == 1
-
-
 def test_many_names_are_one_list_for_the_moments_after_it(account: AwsAccount, calls: Calls) -> None:
     clock = Clock()
     names = [InstanceRef(machine["PrivateDnsName"]) for machine in account.launch(60)]

@@ -259,14 +259,6 @@ def test_the_nodes_let_in_a_group_of_people_as_before(
     assert rules(account) == before, "nobody knows whether others need it"
 
 
-def test_a_plan_says_what_is_adopted(account: AwsAccount, cluster: Cluster, upstream: Upstream) -> None:
-    _, lb = serve(upstream, cluster, "nlb-plain")
-
-    (first, *_) = Running(account, cluster).plan()
-
-    assert str(first).startswith(f"~  service/default/nlb-plain: adopt load balancer {lb} of the AWS cloud controller")
-
-
 def test_a_service_that_is_being_deleted_loses_its_finalizer_when_nothing_is_left(
     account: AwsAccount, cluster: Cluster, upstream: Upstream
 ) -> None:
@@ -319,24 +311,6 @@ def test_one_that_gets_the_clusters_tag_is_adopted_after_the_next_look(
     running.settle()
 
     assert SERVICE_UID_TAG in tags_of(account, lb)
-
-
-@pytest.mark.parametrize(
-    ("annotation", "value", "why"),
-    [
-        ("internal", "true", "scheme: internet-facing -> internal"),
-        ("type", "classic", "type: network -> classic"),
-    ],
-)
-def test_one_whose_address_would_change_is_refused(
-    annotation: str, value: str, why: str, account: AwsAccount, cluster: Cluster, upstream: Upstream
-) -> None:
-    key, lb = serve(upstream, cluster, "nlb-plain")
-    annotations = cluster.service(key)["metadata"]["annotations"]
-    annotations[f"service.beta.kubernetes.io/aws-load-balancer-{annotation}"] = value
-
-    assert_refused(Running(account, cluster), key, why)
-    assert names(account) == [lb]
 
 
 def test_a_classic_and_a_network_one_of_the_same_name_are_both_left_alone(

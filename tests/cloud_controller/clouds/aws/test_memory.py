@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cloud_controller.clouds.aws.memory import LIFETIME, Known, KnownGroup, KnownListener, Memory, name_in
+from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, name_in
 from cloud_controller.clouds.aws.memory_text import _FORMAT, from_bytes, to_bytes
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.common.cache import Cache
@@ -49,40 +49,6 @@ class Clock:
 # ------------------------------------------------------------------------------------------------- what is believed
 
 
-def test_what_was_read_is_known_until_it_is_old() -> None:
-    clock = Clock()
-    memory = Memory(Cache(clock))
-    memory.read(WEB, known(), memory.cache.moment())
-
-    assert memory.get(WEB) == known()
-    assert not memory.is_due(WEB)
-    clock.now += LIFETIME
-    assert memory.is_due(WEB)
-
-
-def test_what_was_read_while_it_was_changed_is_not_believed() -> None:
-    memory = Memory(Cache())
-    memory.read(WEB, known("i-1"), memory.cache.moment())
-    began = memory.cache.moment()
-    with memory.cache.changing(WEB):
-        memory.read(WEB, known("i-1"), memory.cache.moment())
-        memory.put(WEB, known("i-1", "i-2"))
-
-    memory.read(WEB, known("i-1"), began)
-
-    assert memory.get(WEB) == known("i-1", "i-2")
-
-
-def test_what_is_read_after_a_change_is_believed() -> None:
-    memory = Memory(Cache())
-    with memory.cache.changing(WEB):
-        memory.put(WEB, known("i-1"))
-
-    memory.read(WEB, known("i-3"), memory.cache.moment())
-
-    assert memory.get(WEB) == known("i-3")
-
-
 def test_after_a_change_that_failed_nothing_is_known_but_what_was_once() -> None:
     memory = Memory(Cache())
     memory.put(WEB, known())
@@ -115,19 +81,6 @@ def test_what_a_list_does_not_show_is_forgotten() -> None:
     assert memory.last(WEB) is None
     assert memory.views.get(WEB) is None
     assert memory.tags.get(LB) is None
-
-
-def test_what_a_list_showed_before_a_change_is_not_believed_after_it() -> None:
-    memory = Memory(Cache())
-    began = memory.cache.moment()
-    with memory.cache.changing(WEB):
-        memory.views.forget(WEB)
-
-    memory.views.read(WEB, {"SecurityGroups": ["before"]}, began)
-    assert memory.views.get(WEB) is None
-
-    memory.views.read(WEB, {"SecurityGroups": ["after"]}, memory.cache.moment())
-    assert memory.views.get(WEB) == {"SecurityGroups": ["after"]}
 
 
 def test_but_not_what_was_made_while_the_list_was_read() -> None:
@@ -172,15 +125,6 @@ def test_what_was_made_is_believed_for_a_minute_though_no_list_shows_it() -> Non
     memory.keep_only({WEB}, {LB}, memory.cache.moment())
     assert memory.made.fresh() == {}
     assert memory.tags.get(GROUP) is None
-
-
-def test_nor_longer_than_until_it_is_deleted() -> None:
-    memory = Memory(Cache())
-    memory.made.put(WEB, {})
-
-    memory.forget(WEB)
-
-    assert memory.made.fresh() == {}
 
 
 # ------------------------------------------------------------------------------------------------------ what is kept

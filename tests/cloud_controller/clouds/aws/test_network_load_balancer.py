@@ -201,16 +201,6 @@ def test_groups_of_people_take_the_place_of_our_own(account: AwsAccount, cluster
     assert groups_made(account) == ["theirs"]
 
 
-def test_a_port_more_and_a_port_less(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb({}, port(80), port(81)))
-
-    changed(cluster, ports=[port(80), port(82)])
-    running.settle()
-
-    assert {*by_port(account)} == {80, 82}
-    assert len(target_groups(account)) == 2
-
-
 def test_a_port_that_changes_its_protocol_keeps_its_listener(account: AwsAccount, cluster: Cluster) -> None:
     running = served(account, cluster, nlb({}, port(53)))
 
@@ -273,23 +263,6 @@ def test_a_subnet_more_is_added_in_place(account: AwsAccount, cluster: Cluster) 
     assert dict(running.calls.writes) == {"elbv2 SetSubnets": 1}
 
 
-def test_another_scheme_is_another_load_balancer_made_before_the_old_one_goes(
-    account: AwsAccount, cluster: Cluster
-) -> None:
-    running = served(account, cluster, nlb({}, port(80), port(443)))
-    (old,) = load_balancers(account)
-
-    changed(cluster, named(scheme="internal"))
-    running.settle(rounds=6)
-
-    (lb,) = load_balancers(account)
-    assert (lb["Scheme"], lb["LoadBalancerName"] != old["LoadBalancerName"]) == ("internal", True)
-    assert cluster.ingress == [{"hostname": lb["DNSName"]}]
-    assert running.calls.made.index("elbv2 CreateLoadBalancer") < running.calls.made.index("elbv2 DeleteLoadBalancer")
-    assert len(target_groups(account)) == 2
-    assert len(groups_made(account)) == 2
-
-
 def test_another_kind_is_another_load_balancer_and_nothing_of_the_old_one_stays(
     account: AwsAccount, cluster: Cluster
 ) -> None:
@@ -325,18 +298,6 @@ def test_what_somebody_changed_and_a_list_shows_is_put_right_at_the_next_look(
 
     assert dict(running.calls.writes) == {"elbv2 ModifyTargetGroup": 1, "elbv2 SetSecurityGroups": 1}
     assert load_balancers(account)[0]["SecurityGroups"] == lb["SecurityGroups"]
-
-
-def test_a_listener_that_somebody_deleted_is_back_at_the_next_look(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb({}, port(80), port(443)))
-    running.resync()
-    (lb,) = load_balancers(account)
-    account.elbv2.delete_listener(ListenerArn=listeners(account, lb)[80]["ListenerArn"])
-
-    running.resync()
-    running.settle()
-
-    assert {*listeners(account, lb)} == {80, 443}
 
 
 def test_what_lists_do_not_show_is_put_right_once_it_is_read_again(account: AwsAccount, cluster: Cluster) -> None:
@@ -402,15 +363,6 @@ def test_targets_are_registered_a_hundred_at_once(account: AwsAccount, cluster: 
 
     assert running.calls.of("elbv2 RegisterTargets") == 3
     assert len(by_port(account)[80]) == 205
-
-
-def test_a_machine_that_is_stopped_keeps_no_other_out(account: AwsAccount, cluster: Cluster) -> None:
-    stopped, *others = sorted(cluster.objects["nodes"])
-    account.ec2.stop_instances(InstanceIds=[stopped])
-
-    served(account, cluster, nlb({}, port(80)))
-
-    assert by_port(account) == {80: {(node, 30080) for node in others}}
 
 
 def test_nor_does_one_that_joins_and_it_is_tried_again_at_the_next_look_at_everything(

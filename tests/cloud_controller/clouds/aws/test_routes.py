@@ -197,18 +197,6 @@ def test_a_machine_that_is_gone_fails_its_route_alone(account: AwsAccount) -> No
 # ----------------------------------------------------------------------------------------------------------- delete
 
 
-def test_routes_are_removed_and_others_stay(account: AwsAccount) -> None:
-    one, other = launched(account, 2)
-    table = routes(account.api())
-    table.create([Route(POD_CIDRS[0], one), Route(POD_CIDRS[1], other), Route("fd00:1::/64", one)])
-
-    assert table.delete([Route(POD_CIDRS[0], one), Route("fd00:1::/64", one)]) == []
-
-    left = {route.destination_cidr for route in table.list()}
-    assert POD_CIDRS[1] in left
-    assert not left & {POD_CIDRS[0], "fd00:1::/64"}
-
-
 def test_a_table_that_is_gone_is_no_success() -> None:
     with scripted([ec2_error("InvalidRouteTableID.NotFound")]) as aws:
         (failure,) = routes(aws.api(route_table_id="rtb-1")).delete([Route(POD_CIDRS[0], "i-1")])

@@ -6,19 +6,18 @@ that upstream gives it, so that a controller which comes after it finds what it 
 
 from __future__ import annotations
 
-import copy
-import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from cloud_controller.clouds.aws.ip_permissions import ip_permissions
 from cloud_controller.kube import Object
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, tag_list
+from tests.compatibility import aws_recorded
+from tests.compatibility.aws_services import CASES, manifest
 
-RECORDED = Path(__file__).parents[3] / "compatibility" / "aws_peer.json"
+_CASES = {case.name: case for case in CASES}
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 NLB_RULE = "kubernetes.io/rule/nlb/"
 
@@ -37,7 +36,7 @@ def upstream_name(uid: str) -> str:
 
 def recorded_services() -> list[str]:
     """Those that upstream's controller served."""
-    return [name for name, result in _recorded()["results"].items() if result.get("load_balancers")]
+    return [name for name, result in _results().items() if result.get("load_balancers")]
 
 
 class Upstream:
@@ -51,7 +50,7 @@ class Upstream:
         """Make what it made for the Service of this name; the Service as it is then."""
         service = self.service(name)
         metadata = service["metadata"]
-        result = self._with_ids(_recorded()["results"][name])
+        result = self._with_ids(_results()[name])
         (balancer,) = result["load_balancers"]
         lb_name = upstream_name(metadata["uid"])
         balancer["tags"] = _tags(balancer["tags"])
@@ -62,7 +61,7 @@ class Upstream:
 
     def service(self, name: str) -> Object:
         """The Service as the API server has it while upstream's controller serves it."""
-        service: Object = self._with_ids(copy.deepcopy(_recorded()["services"][name]))
+        service: Object = self._with_ids(manifest(_CASES[name]))
         service["metadata"] |= {"uid": uid_of(name), "finalizers": [FINALIZER]}
         service["status"] = {}
         return service
@@ -215,9 +214,8 @@ class Upstream:
 
 
 @cache
-def _recorded() -> Json:
-    told: Json = json.loads(RECORDED.read_text())
-    return told
+def _results() -> dict[str, Json]:
+    return dict(aws_recorded.read()["results"])
 
 
 def _tags(recorded: Mapping[str, str]) -> dict[str, str]:

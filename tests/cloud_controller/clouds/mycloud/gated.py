@@ -116,6 +116,15 @@ class Gated:
         self.kube.put(SERVICES, asked)
         return self.settle()
 
+    def with_member(self, *, healthy: bool | None = None) -> Gated:
+        """Serve, with pod `a` as a member that only waits for its gate; the cloud says nothing yet of its health, or
+        this."""
+        self.serve()
+        self.add(pod("a", "10.244.0.5", GATE))
+        self.settle()
+        self.health = {} if healthy is None else {("tcp-8080", "10.244.0.5", 8000): healthy}
+        return self
+
     def settle(self) -> Gated:
         """Handle what there is, while the cloud works."""
         for _ in range(3):

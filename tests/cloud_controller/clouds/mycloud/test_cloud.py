@@ -85,28 +85,6 @@ def test_a_name_that_was_used_before_means_the_machine_that_lives(site: MyCloudS
     assert instance is not None and instance.id == living["id"]
 
 
-def test_many_nodes_cost_few_calls(site: MyCloudSite) -> None:
-    names = [f"worker-{number}" for number in range(8)]
-    machines = [site.machine(name) for name in names]
-    refs = [InstanceRef(m["name"], provider_id(m)) for m in machines[:4]] + [InstanceRef(n) for n in names[4:]]
-    before = site.calls("GET /v1/machines")
-
-    found = site.cloud.instances.describe(refs)
-
-    assert [instance.name for instance in found.values() if instance] == names
-    assert site.calls("GET /v1/machines") - before == 2
-
-
-def test_the_list_has_the_clusters_machines_terminated_ones_too(site: MyCloudSite) -> None:
-    site.machine("other", tags={})
-    living, gone = site.machine("worker-0"), site.machine("worker-1", state=State.TERMINATED)
-
-    assert {(machine.id, machine.state) for machine in site.cloud.instances.list()} == {
-        (living["id"], InstanceState.RUNNING),
-        (gone["id"], InstanceState.TERMINATED),
-    }
-
-
 # ------------------------------------------------------------------------------------------------------------ routes
 
 

@@ -167,31 +167,6 @@ def test_a_service_that_names_another_load_balancer_keeps_its_own(site: MyCloudS
     assert cluster.ingress[0]["ip"] != other["address"]
 
 
-def test_a_deleted_service_and_its_successor_need_no_acknowledgement(site: MyCloudSite, cluster: Cluster) -> None:
-    running = served(site, cluster, web(), options=ACKNOWLEDGE)
-    changed(cluster, {SCHEME: "internal"})
-    running.settle()
-
-    cluster.delete_service()
-    running.settle()
-    assert not site.load_balancers()
-    cluster.put(web({SCHEME: "internal"}, uid="uid-web-2"))
-    running.settle()
-
-    assert only(site.load_balancers())["scheme"] == "internal"
-
-
-def test_without_the_option_an_address_changes_at_once(site: MyCloudSite, cluster: Cluster) -> None:
-    running = served(site, cluster, web())
-    old = only(site.load_balancers())
-
-    changed(cluster, {SCHEME: "internal"})
-    running.settle()
-
-    assert only(site.load_balancers())["id"] != old["id"]
-    assert condition(cluster) is None
-
-
 def test_a_gauge_counts_the_services_that_need_attention_by_reason(site: MyCloudSite, cluster: Cluster) -> None:
     running = served(site, cluster, web(), options=ACKNOWLEDGE)
     cluster.put(web({MAX_QPS: "many"}, name="refused"))

@@ -10,11 +10,8 @@ from cloud_controller.cloud import InvalidConfiguration, Throttled, Unavailable
 from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC, ServiceOptions
 from cloud_controller.controllers.service.timing import DEBOUNCE_CHANGED, NodeDebouncer
 from cloud_controller.kube import EventType
-from cloud_controller.load_balancers.backends import Backends
-from cloud_controller.load_balancers.facts import Fact
-from cloud_controller.load_balancers.operations import CreateLoadBalancer
 from local.mycloud.models.common import State
-from tests.cloud_controller.clouds.mycloud.services import BUILDER, MAX_QPS, members, named, only, put_node, web
+from tests.cloud_controller.clouds.mycloud.services import members, named, only, put_node, web
 from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.load_balancing import (
     Running,
@@ -22,17 +19,15 @@ from tests.cloud_controller.load_balancing import (
     endpoint,
     endpoint_slice,
     left_out,
-    performed,
     port,
     served,
 )
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object
-    from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
+    from tests.cloud_controller.clouds.conftest import MyCloudSite
 
 REGISTER = "POST /v1/load_balancers/{id}/backend_sets/{name}/backends:batch_register"
-DEREGISTER = "POST /v1/load_balancers/{id}/backend_sets/{name}/backends:batch_deregister"
 
 
 @pytest.fixture
@@ -60,10 +55,6 @@ def local() -> Object:
     return web(externalTrafficPolicy="Local", healthCheckNodePort=31000)
 
 
-def weights(lb: Json) -> dict[str, int]:
-    return {backend["address"]: backend["weight"] for each in lb["backend_sets"] for backend in each["backends"]}
-
-
 def running_with(site: MyCloudSite, cluster: Cluster, service: Object, **ready: int) -> Running:
     """A controller that has seen to the Service, with so many ready pods on its nodes."""
     cluster.put(service)
@@ -73,20 +64,6 @@ def running_with(site: MyCloudSite, cluster: Cluster, service: Object, **ready: 
 
 
 # ------------------------------------------------------------------------------------------------------ following pods
-
-
-def test_with_local_the_nodes_with_ready_pods_get_traffic_by_their_number(site: MyCloudSite, cluster: Cluster) -> None:
-    running = running_with(site, cluster, local(), **{"worker-0": 3, "worker-1": 1})
-
-    lb = only(site.load_balancers())
-    assert weights(lb) == {cluster.address("worker-0"): 3, cluster.address("worker-1"): 1}
-    check = lb["backend_sets"][0]["health_check"]
-    assert (check["protocol"], check["port"], check["path"]) == ("HTTP", 31000, "/healthz")
-
-    running.take_slice(pods(cluster, **{"worker-1": 2}), cluster.objects["endpointslices"]["default/web-1"])
-    running.handle()
-
-    assert weights(only(site.load_balancers())) == {cluster.address("worker-1"): 2}
 
 
 def test_a_service_whose_first_pods_come_with_its_address_is_told_as_ensured(
@@ -122,14 +99,6 @@ def test_a_change_of_pods_brings_a_visit_only_to_services_that_follow_them(site:
     assert running.controller._queue.get(timeout=10) == WEB
     running.controller._queue.done(WEB)
     assert running.controller._queue.get(timeout=0) is None, "two changes at once are one visit"
-
-
-def test_pods_are_members_themselves_where_the_service_asks_for_it(site: MyCloudSite, cluster: Cluster) -> None:
-    give_pod_ranges(site, cluster)
-
-    running_with(site, cluster, by_pod(), **{"worker-0": 1, "worker-1": 1})
-
-    assert members(only(site.load_balancers())) == {"10.244.0.5:8000", "10.244.1.5:8000"}
 
 
 def test_members_stay_while_the_service_has_no_endpoint_slice(site: MyCloudSite, cluster: Cluster) -> None:
@@ -360,21 +329,6 @@ def test_nodes_that_still_come_put_the_change_of_members_off(site: MyCloudSite, 
 # ---------------------------------------------------------------------------------------------------- events, faults
 
 
-def test_a_service_whose_annotation_became_wrong_still_follows_the_nodes(site: MyCloudSite, cluster: Cluster) -> None:
-    running = served(site, cluster, web({MAX_QPS: "100"}))
-    cluster.service()["metadata"]["annotations"] = {MAX_QPS: "many"}
-    del cluster.objects["nodes"]["worker-0"]
-    running.handle(NODES_CHANGED)
-
-    with pytest.raises(InvalidConfiguration):
-        running.handle()
-
-    lb = only(site.load_balancers())
-    assert members(lb) == {f"{cluster.address('worker-1')}:30080"}
-    assert lb["listeners"][0]["max_qps"] == 100
-    assert cluster.reasons[-1] == "SyncLoadBalancerFailed"
-
-
 def test_members_that_cannot_be_changed_are_told_with_upstreams_reason(site: MyCloudSite, cluster: Cluster) -> None:
     running = served(site, cluster, web())
     put_node(cluster, site.machine("worker-2"))
@@ -540,23 +494,6 @@ def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(
     assert "SyncLoadBalancerFailed" not in cluster.reasons
 
 
-def test_nor_does_it_keep_out_a_new_port_or_the_nodes_that_come_with_it(site: MyCloudSite, cluster: Cluster) -> None:
-    running = served(site, cluster, web())
-    put_dead(site, cluster)
-    put_node(cluster, site.machine("worker-2"))
-    changed(cluster, ports=[port(8080), port(8443)])
-    running.take_nodes()
-
-    running.settle()
-
-    workers = ("worker-0", "worker-1", "worker-2")
-    expected = {f"{cluster.address(node)}:{number}" for node in workers for number in (30080, 30443)}
-    lb = only(site.load_balancers())
-    assert members(lb) == expected
-    assert {each["port"] for each in lb["listeners"]} == {8080, 8443}
-    assert len(left_out(cluster)) == 1
-
-
 def test_it_costs_no_call_until_the_next_look_at_everything_and_is_told_once(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
@@ -574,27 +511,3 @@ def test_it_costs_no_call_until_the_next_look_at_everything_and_is_told_once(
 
     assert running.calls.writes == {"POST load_balancers/ID/backend_sets/ID/backends:batch_register": 1}
     assert cluster.events == events
-
-
-def test_once_its_node_is_gone_too_nothing_of_it_is_left_to_do(site: MyCloudSite, cluster: Cluster) -> None:
-    put_dead(site, cluster)
-    running = served(site, cluster, web())
-    del cluster.objects["nodes"]["dead"]
-    running.take_nodes()
-
-    running.settle()
-    running.resync()
-    running.settle()
-
-    assert not running.calls.writes
-    assert not running.plan().changes
-
-
-def test_a_creation_without_it_whose_answer_is_lost_is_found_by_its_token(site: MyCloudSite, cluster: Cluster) -> None:
-    put_dead(site, cluster)
-    nodes = tuple(found for node in cluster.objects["nodes"].values() if (found := BUILDER.backend(node)))
-    model = BUILDER.build(web(), Backends(nodes), Fact()).model
-
-    made = [performed(site.new_cloud().load_balancers, CreateLoadBalancer(model, "token")) for _ in range(2)]
-
-    assert [each.id for each in made if each] == [only(site.load_balancers())["id"]] * 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cloud_controller.cloud import AccessDenied, InvalidConfiguration, Postponed
-from cloud_controller.controllers.service.controller import POLL, ServiceOptions
+from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.kube import LEASES, ApiError
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.load_balancers.operations import LoadBalancers, Operation, OperationResult
@@ -71,21 +71,6 @@ def test_a_plan_is_made_of_values_and_calls_nothing(site: MyCloudSite, cluster: 
     assert {action.target.split("/")[2] for action in plan.changes} == {"web", "second"}
 
 
-def test_two_services_share_a_load_balancer_and_its_address(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
-    cluster.put(web(named(id=shared["id"])))
-    cluster.put(web(named(id=shared["id"]), port(5353, "UDP"), port(5353, nodePort=30354), name="dns"))
-
-    Running(site, cluster).settle(WEB).settle("default/dns")
-
-    lb = only(site.load_balancers())
-    assert listeners(lb) == {8080: "uid-web", 5353: "uid-dns"}
-    assert len(lb["listeners"]) == 3
-    assert (lb["name"], lb["tags"]) == ("edge", {SHARED_WITH_TAG: "any"})
-    for name in ("web", "dns"):
-        assert cluster.service(f"default/{name}")["status"]["loadBalancer"]["ingress"][0]["ip"] == lb["address"]
-    assert cluster.reasons == 2 * ["EnsuringLoadBalancer", "EnsuredLoadBalancer"], "once its ports are open"
-
-
 def test_services_of_two_clusters_share_one(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
     other_network = site.client.create("networks", {"name": "n2"})
     other = site.client.create("clusters", {"name": "c2", "network_id": other_network["id"]})
@@ -102,20 +87,6 @@ def test_services_of_two_clusters_share_one(site: MyCloudSite, cluster: Cluster,
 
     assert listeners(only(site.load_balancers())) == {8443: "uid-theirs"}
     assert cluster.objects["services"] == {}
-
-
-def test_a_port_that_another_has_is_an_event_that_names_the_holder(
-    site: MyCloudSite, cluster: Cluster, shared: Json
-) -> None:
-    cluster.put(web(named(id=shared["id"]), name="first"))
-    cluster.put(web(named(id=shared["id"], force_override_listeners=True), port(8080, nodePort=30081), name="second"))
-    running = Running(site, cluster).settle("default/first")
-
-    with pytest.raises(InvalidConfiguration):
-        running.handle("default/second")
-
-    assert "Service default/first of cluster" in cluster.events[-1][1]
-    assert listeners(only(site.load_balancers())) == {8080: "uid-first"}
 
 
 def test_a_port_that_becomes_free_goes_to_the_service_that_waits_for_it(
@@ -154,23 +125,6 @@ def test_who_waits_for_the_cloud_goes_on_when_another_services_visit_sees_that_i
         running.handle("default/second")
 
     assert running.controller._queue.get(timeout=0) == "default/first"
-
-
-def test_a_load_balancer_that_is_still_created_is_waited_for(site: MyCloudSite, cluster: Cluster) -> None:
-    tags = {SHARED_WITH_TAG: f"{site.cluster['id']}/default"}
-    body = {"name": "edge", "network_id": site.network["id"], "tags": tags}
-    made = site.client.create("load_balancers", body)
-    cluster.put(web(named(id=made["id"])))
-    running = Running(site, cluster)
-    assert running.controller._queue.get(timeout=10) == WEB
-    running.controller._queue.done(WEB)
-    running.handle()
-    assert (cluster.ingress, WEB in running.controller._queue._due) == ([], True)
-
-    site.settle()
-    running.settle()
-
-    assert cluster.ingress[0]["ip"] == made["address"]
 
 
 def test_an_id_that_is_given_while_the_service_is_handled_is_no_error(
@@ -219,19 +173,6 @@ def test_a_port_that_another_cluster_took_since_the_last_read_is_seen_before_it_
     assert listeners(only(site.load_balancers())) == {8080: "u"}
 
 
-def test_a_load_balancer_of_another_namespace_may_not_be_named(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web(name="mine"))
-    Running(site, cluster).settle("default/mine")
-    before = only(site.load_balancers())
-    cluster.put(web(named(id=before["id"]), port(9090), name="thief", namespace="elsewhere"))
-
-    with pytest.raises(InvalidConfiguration, match="belongs to Service default/mine") as refused:
-        Running(site, cluster).handle("elsewhere/thief")
-
-    assert f"{SHARED_WITH_TAG}={site.cluster['id']}/elsewhere" in str(refused.value)
-    assert only(site.load_balancers()) == before
-
-
 def test_a_namespace_that_would_exceed_its_share_is_refused_before_any_call_and_keeps_what_it_has(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
@@ -246,17 +187,6 @@ def test_a_namespace_that_would_exceed_its_share_is_refused_before_any_call_and_
     assert {action.kind for action in plan if action.target.endswith("/greedy")} == {ActionKind.IGNORE}
     assert not running.calls.writes
     assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
-
-
-def test_a_load_balancer_that_nobody_shares_may_not_be_named(site: MyCloudSite, cluster: Cluster) -> None:
-    made = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"], "tags": {"a": "b"}})
-    site.settle()
-    cluster.put(web(named(id=made["id"])))
-
-    with pytest.raises(InvalidConfiguration, match="belongs to no Service and is not shared"):
-        Running(site, cluster).handle()
-
-    assert only(site.load_balancers())["listeners"] == []
 
 
 def test_a_load_balancer_that_the_cloud_does_not_show_concerns_only_who_names_it(
@@ -334,37 +264,6 @@ def test_two_services_of_one_namespace_use_one_load_balancer_and_the_last_one_ta
     assert (site.load_balancers(), cluster.objects["services"]) == ([], {})
 
 
-def test_a_controller_that_was_just_started_deletes_what_the_last_service_has_left(
-    site: MyCloudSite, cluster: Cluster
-) -> None:
-    cluster.put(web({}, port(8443), name="api"))
-    Running(site, cluster).settle("default/api")
-    cluster.put(web(named(id=only(site.load_balancers())["id"]), name="redirect"))
-    Running(site, cluster).settle("default/redirect")
-    for name in ("api", "redirect"):
-        cluster.delete_service(f"default/{name}")
-        Running(site, cluster).settle(f"default/{name}")
-
-    Running(site, cluster).settle("default/api")
-
-    assert site.load_balancers() == []
-
-
-def test_listeners_made_by_hand_are_taken_over_only_by_force(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
-    path = f"load_balancers/{shared['id']}"
-    site.client.put(f"{path}/backend_sets/by-hand", {})
-    site.client.put(f"{path}/listeners/TCP/8080", {"backend_set": "by-hand", "tags": {"team": "edge"}})
-    cluster.put(web(named(id=shared["id"])))
-    with pytest.raises(InvalidConfiguration, match="is in use by a listener without an owner"):
-        Running(site, cluster).handle()
-
-    served(site, cluster, web(named(id=shared["id"], force_override_listeners=True)))
-
-    lb = only(site.load_balancers())
-    assert (listeners(lb), len(members(lb))) == ({8080: "uid-web"}, 1)
-    assert lb["listeners"][0]["tags"]["team"] == "edge"
-
-
 def test_a_listener_changes_hands_once_a_member_of_its_new_owner_is_healthy(
     site: MyCloudSite, cluster: Cluster, shared: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,71 +304,6 @@ def test_a_service_that_leaves_gives_back_what_it_took_over(site: MyCloudSite, c
     after = only(site.load_balancers())
     assert (after["listeners"], after["backend_sets"]) == (before["listeners"], before["backend_sets"])
     assert cluster.objects["services"] == {}
-
-
-def test_after_a_restart_with_nothing_changed_nothing_is_written(
-    site: MyCloudSite, cluster: Cluster, shared: Json
-) -> None:
-    served(site, cluster, web(named(id=shared["id"])))
-    before = (site.writes(), cluster.writes, len(cluster.events))
-
-    Running(site, cluster).settle(WEB)
-
-    assert (site.writes(), cluster.writes, len(cluster.events)) == before
-
-
-def test_parts_that_somebody_deleted_are_made_again_at_the_next_resync(
-    site: MyCloudSite, cluster: Cluster, shared: Json
-) -> None:
-    running = served(site, cluster, web(named(id=shared["id"])))
-    site.client.delete_path(f"load_balancers/{shared['id']}/listeners/TCP/8080")
-
-    running.resync()
-    running.settle()
-
-    assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
-
-
-def test_a_service_that_gets_an_id_moves_there_and_its_own_load_balancer_goes_last(
-    site: MyCloudSite, cluster: Cluster, shared: Json
-) -> None:
-    running = served(site, cluster, web())
-    old = cluster.ingress[0]["ip"]
-
-    cluster.service()["metadata"]["annotations"] = named(id=shared["id"])
-    running.handle()
-    assert cluster.ingress[0]["ip"] == old
-    assert {lb["state"] for lb in site.load_balancers()} == {"available", "updating"}
-    running.settle()
-
-    assert only(site.load_balancers())["id"] == shared["id"]
-    assert cluster.ingress[0]["ip"] == shared["address"]
-
-
-def test_a_service_that_loses_its_id_gets_its_own_again(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
-    running = served(site, cluster, web(named(id=shared["id"])))
-
-    cluster.service()["metadata"]["annotations"] = {}
-    running.settle()
-
-    edge, own = sorted(site.load_balancers(), key=lambda lb: lb["id"] != shared["id"])
-    assert (edge["listeners"], edge["backend_sets"]) == ([], [])
-    assert cluster.ingress[0]["ip"] == own["address"]
-
-
-def test_a_service_that_vanished_leaves_no_parts_once_their_removal_is_confirmed(
-    site: MyCloudSite, cluster: Cluster, shared: Json
-) -> None:
-    cluster.put(web(named(id=shared["id"])))
-    cluster.put(web(named(id=shared["id"]), port(5353), name="dns"))
-    Running(site, cluster).settle(WEB).settle("default/dns")
-    del cluster.objects["services"]["default/web"]
-    running = Running(site, cluster).settle()
-
-    running.confirm_all()
-    running.settle()
-
-    assert listeners(only(site.load_balancers())) == {5353: "uid-dns"}
 
 
 def test_parts_whose_removal_is_confirmed_go_one_by_one_in_a_cloud_that_is_busy_in_between(
@@ -587,82 +421,3 @@ def test_who_waits_for_what_is_preserved_is_told_at_once(site: MyCloudSite, clus
     running.handle()
 
     assert "default/heir" in running.controller._queue._due
-
-
-def test_what_was_preserved_serves_a_service_of_its_name_again(site: MyCloudSite, cluster: Cluster) -> None:
-    served(site, cluster, web(named(preserve_on_delete=True)))
-    cluster.delete_service()
-    Running(site, cluster).settle(WEB)
-    before = only(site.load_balancers())
-
-    heir = web(named(id=before["id"], force_override_listeners=True), port(8080, nodePort=30081))
-    heir["metadata"]["uid"] = "uid-heir"
-    served(site, cluster, heir)
-
-    assert listeners(only(site.load_balancers())) == {8080: "uid-heir"}
-    cluster.delete_service()
-    Running(site, cluster).settle(WEB)
-    after = only(site.load_balancers())
-    assert (after["listeners"], after["backend_sets"]) == (before["listeners"], before["backend_sets"])
-
-
-def test_what_was_preserved_serves_no_service_of_another_name(site: MyCloudSite, cluster: Cluster) -> None:
-    served(site, cluster, web(named(preserve_on_delete=True)))
-    cluster.delete_service()
-    Running(site, cluster).settle(WEB)
-    cluster.put(web(named(id=only(site.load_balancers())["id"]), port(9090), name="heir"))
-
-    with pytest.raises(InvalidConfiguration, match="is not shared"):
-        Running(site, cluster).handle("default/heir")
-
-
-def test_a_type_changed_away_and_back_makes_a_new_one_beside_the_preserved(site: MyCloudSite, cluster: Cluster) -> None:
-    served(site, cluster, web(named(preserve_on_delete=True)))
-    preserved = only(site.load_balancers())
-    changed(cluster, type="ClusterIP")
-    Running(site, cluster).settle(WEB)
-    assert cluster.ingress == []
-
-    changed(cluster, type="LoadBalancer")
-    Running(site, cluster).settle(WEB)
-
-    assert len(site.load_balancers()) == 2
-    assert cluster.ingress[0]["ip"] not in ("", preserved["address"])
-
-
-def test_preserved_parts_of_a_shared_load_balancer_stay_there(
-    site: MyCloudSite, cluster: Cluster, shared: Json
-) -> None:
-    served(site, cluster, web(named(id=shared["id"], preserve_on_delete=True)))
-
-    cluster.delete_service()
-    Running(site, cluster).settle(WEB)
-
-    lb = only(site.load_balancers())
-    assert listeners(lb) == {8080: None}
-    assert len(members(lb)) == 1
-    assert cluster.objects["services"] == {}
-
-
-# ---------------------------------------------------------------------------------------------- a list that is behind
-
-
-def test_a_load_balancer_that_no_list_shows_yet_is_neither_forgotten_nor_made_twice(
-    site: MyCloudSite, cluster: Cluster
-) -> None:
-    site.set_lag(3600)
-    running = served(site, cluster, web())
-    assert site.load_balancers() == []
-    address = cluster.ingress[0]["ip"]
-
-    running.resync()
-    running.settle()
-    assert cluster.ingress[0]["ip"] == address
-    cluster.delete_service()
-    running.handle()
-    running.handle(POLL)
-
-    assert WEB in cluster.objects["services"], "it is still being deleted, whatever the list says"
-    running.settle()
-    assert cluster.objects["services"] == {}
-    assert site.calls("POST /v1/load_balancers") == 1

@@ -71,10 +71,7 @@ def test_many_pods_that_wait_together_cost_one_call_and_a_write_each(site: MyClo
 
 
 def test_a_pod_stays_a_member_while_its_endpoint_lags_behind_its_open_gate(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated = Gated(site).with_member(healthy=True)
     gated.decide()
     gated.settle()
     assert gated.members() == {"10.244.0.5:8000"}, "the gate is open, the pod not ready yet"
@@ -116,10 +113,7 @@ def test_nothing_is_remembered_of_a_pod_that_is_gone(site: MyCloudSite) -> None:
     now = 1000.0
     waiting = gated.gates._waiting
     waiting.clock = lambda: now
-    gated.serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.with_member(healthy=True)
     gated.decide()
     assert gated.is_open("a")
 
@@ -130,25 +124,8 @@ def test_nothing_is_remembered_of_a_pod_that_is_gone(site: MyCloudSite) -> None:
     assert not any((waiting._pods, waiting._since, waiting._passed, waiting._opened, waiting._settling))
 
 
-def test_a_pod_that_waits_for_a_gate_of_others_is_no_member(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE, "others.example.com/gate"))
-    gated.settle()
-    assert gated.members() == set()
-
-    gated.kube.change(
-        PODS, "default/a", lambda each: each["status"]["conditions"].append(true("others.example.com/gate"))
-    )
-    gated.settle()
-
-    assert gated.members() == {"10.244.0.5:8000"}
-
-
 def test_an_open_gate_stays_open_when_the_pod_becomes_unhealthy(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated = Gated(site).with_member(healthy=True)
     gated.decide()
 
     gated.health = {("tcp-8080", "10.244.0.5", 8000): False}
@@ -213,9 +190,7 @@ def test_a_gate_of_another_controllers_service_stays_closed_when_ours_let_the_po
 def test_no_pod_waits_for_a_service_that_goes_or_asks_for_no_gates_or_does_not_select_it_any_more(
     site: MyCloudSite, change: Any
 ) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
+    gated = Gated(site).with_member()
     gated.decide()
     assert not gated.is_open("a")
 
@@ -230,19 +205,6 @@ def test_a_pod_whose_service_went_while_no_controller_ran_does_not_wait(site: My
     gated.add(pod("a", "10.244.0.5", GATE))
 
     restarted = Gated(site, gated.kube)
-    restarted.decide()
-
-    assert restarted.is_open("a")
-
-
-def test_a_restarted_controller_keeps_a_waiting_pod_a_member_and_opens_its_gate(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-
-    restarted = Gated(site, gated.kube).settle()
-    assert restarted.members() == {"10.244.0.5:8000"}
-    restarted.health = {("tcp-8080", "10.244.0.5", 8000): True}
     restarted.decide()
 
     assert restarted.is_open("a")
@@ -273,27 +235,8 @@ def test_a_gate_waits_for_every_load_balancer_of_its_pod(site: MyCloudSite) -> N
     assert gated.asked == asked + 1, "the first Service has let the pod pass already"
 
 
-def test_behind_node_ports_a_gate_opens_once_the_pods_node_is_a_member(site: MyCloudSite) -> None:
-    gated = Gated(site)
-    local: Any = {"externalTrafficPolicy": "Local", "healthCheckNodePort": 31000}
-    gated.kube.put(SERVICES, service({}, port(8080), selector={"app": "web"}, **local))
-    gated.settle()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.decide()
-    assert not gated.is_open("a"), "with Local, only nodes with pods are members"
-
-    gated.settle()
-    gated.decide()
-
-    assert gated.is_open("a")
-    assert gated.asked == 0, "without a ready pod the node would never be healthy"
-
-
 def test_a_gate_opens_although_the_status_has_a_name_that_no_load_balancer_has(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated = Gated(site).with_member(healthy=True)
 
     def publish(service: Object) -> None:
         service["status"]["loadBalancer"]["ingress"] = [{"hostname": "web.example.com"}]
@@ -319,52 +262,11 @@ def test_no_gate_opens_before_the_service_has_an_address(site: MyCloudSite) -> N
     assert gated.is_open("a")
 
 
-def test_a_pod_that_may_be_no_member_does_not_wait(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "192.0.2.7", GATE))
-    gated.settle()
-    gated.decide()
-
-    assert gated.is_open("a")
-    assert gated.condition("a")["reason"] == "NotAMember"  # type: ignore[index]
-
-
-def test_a_member_that_is_not_checked_needs_no_health(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.kube.change(SERVICES, WEB, lambda s: s["metadata"]["annotations"].update(named(health_check_protocol="NONE")))
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.decide()
-
-    assert gated.is_open("a")
-    assert gated.asked == 0
-
-
-def test_a_cloud_that_never_reports_health_holds_no_pod_for_ever(site: MyCloudSite) -> None:
-    gated = Gated(site)
-    now = 1000.0
-    gated.gates._waiting.clock = lambda: now
-    gated.serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.decide()
-    assert not gated.is_open("a")
-
-    now += 601
-    gated.gates.queue.add(WEB)
-    gated.decide()
-
-    assert gated.is_open("a")
-
-
 def test_after_a_while_a_closed_gate_says_what_it_waits_for_and_is_not_written_again(site: MyCloudSite) -> None:
     gated = Gated(site)
     now = 1000.0
     gated.gates._waiting.clock = lambda: now
-    gated.serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.health = {("tcp-8080", "10.244.0.5", 8000): False}
+    gated.with_member(healthy=False)
     gated.decide()
     assert gated.condition("a") is None
 
@@ -381,9 +283,7 @@ def test_after_a_while_a_closed_gate_says_what_it_waits_for_and_is_not_written_a
 def test_a_cloud_that_does_not_answer_is_asked_again_later_and_new_pods_do_not_hurry_it(
     site: MyCloudSite, error: CloudError
 ) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
+    gated = Gated(site).with_member()
     gated.error = error
     with pytest.raises(type(error)):
         gated.decide()

@@ -22,15 +22,6 @@ FIT = {("tcp-8080", "10.244.0.5", 8000): True}
 UNFIT = dict.fromkeys(FIT, False)
 
 
-def healthy(site: MyCloudSite) -> Gated:
-    """Pod `a` is a member and healthy, and its gate is about to be opened."""
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.health = FIT
-    return gated
-
-
 def second_service() -> Object:
     return service(named(backend_type="pod-ip"), port(9090), name="second", selector={"app": "web"})
 
@@ -55,7 +46,7 @@ def come_anew(gated: Gated) -> None:
 def test_a_pod_that_is_deleted_or_made_anew_before_its_gate_is_opened_is_left_alone(
     site: MyCloudSite, meanwhile: Callable[[Gated], None], with_service: bool
 ) -> None:
-    gated, tries = healthy(site), 0
+    gated, tries = Gated(site).with_member(healthy=True), 0
 
     def change() -> None:
         nonlocal tries
@@ -79,8 +70,7 @@ def test_a_pod_that_is_deleted_or_made_anew_before_its_gate_is_opened_is_left_al
 def test_a_pod_that_is_deleted_or_made_anew_before_its_condition_is_explained_is_left_alone(
     site: MyCloudSite, meanwhile: Callable[[Gated], None]
 ) -> None:
-    gated = healthy(site)
-    gated.health = UNFIT
+    gated = Gated(site).with_member(healthy=False)
     gated.gates._waiting.clock = lambda: time.monotonic() + 11
     gated.kube.meddle(lambda: meanwhile(gated), "patch")
 
@@ -90,7 +80,7 @@ def test_a_pod_that_is_deleted_or_made_anew_before_its_condition_is_explained_is
 
 
 def test_a_pod_made_anew_under_its_name_gets_its_own_verdict(site: MyCloudSite) -> None:
-    gated = healthy(site)
+    gated = Gated(site).with_member(healthy=True)
     gated.kube.meddle(lambda: come_anew(gated), "patch", times=1)
     gated.decide()
     former, present = pod("a", "10.244.0.5", GATE), gated.kube.objects(PODS)["default/a"]
@@ -107,7 +97,7 @@ def test_a_pod_made_anew_under_its_name_gets_its_own_verdict(site: MyCloudSite) 
 
 
 def test_an_invalid_write_for_another_reason_is_an_error(site: MyCloudSite) -> None:
-    gated = healthy(site)
+    gated = Gated(site).with_member(healthy=True)
     causes = [{"field": "status.conditions[0].type", "message": "too long"}]
     gated.kube.fail(InvalidError(422, "Invalid", "invalid", {"causes": causes}), "patch", times=1)
 
@@ -116,7 +106,7 @@ def test_an_invalid_write_for_another_reason_is_an_error(site: MyCloudSite) -> N
 
 
 def test_a_gate_whose_write_conflicts_is_opened_a_little_later(site: MyCloudSite) -> None:
-    gated = healthy(site)
+    gated = Gated(site).with_member(healthy=True)
     gated.kube.fail(ConflictError(409, "Conflict", "try again"), "patch", times=1)
 
     gated.decide()
@@ -142,8 +132,7 @@ def test_a_gate_that_waits_for_no_service_is_opened_a_little_later_if_its_write_
 
 def test_a_pod_that_changes_while_its_condition_is_explained_keeps_what_it_has(site: MyCloudSite) -> None:
     """Another replica may just have opened the gate."""
-    gated = healthy(site)
-    gated.health = UNFIT
+    gated = Gated(site).with_member(healthy=False)
     gated.gates._waiting.clock = lambda: time.monotonic() + 11
 
     def opened_by_another() -> None:
@@ -161,10 +150,7 @@ def test_a_pod_that_changes_while_its_condition_is_explained_keeps_what_it_has(s
 
 
 def test_a_gate_opens_at_the_second_try_if_its_first_write_fails(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated = Gated(site).with_member(healthy=True)
     gated.kube.fail(UnreachableError("no answer"), "patch", times=1)
     with pytest.raises(UnreachableError):
         gated.decide()
@@ -199,7 +185,7 @@ def test_the_more_services_are_waited_for_the_less_often_each_is_asked(site: MyC
 
 
 def test_a_service_is_not_polled_for_pods_that_it_has_let_pass(site: MyCloudSite) -> None:
-    gated = healthy(site)
+    gated = Gated(site).with_member(healthy=True)
     gated.kube.put(SERVICES, second_service())
     gated.decide()
 
@@ -208,7 +194,7 @@ def test_a_service_is_not_polled_for_pods_that_it_has_let_pass(site: MyCloudSite
 
 
 def test_a_service_that_changes_while_the_cloud_is_asked_is_asked_about_again(site: MyCloudSite) -> None:
-    gated = healthy(site)
+    gated = Gated(site).with_member(healthy=True)
 
     def change_meanwhile(id: str) -> dict[tuple[str, str, int], bool]:
         health = gated._health(id)
@@ -230,7 +216,7 @@ def test_a_service_that_changes_while_the_cloud_is_asked_is_asked_about_again(si
 
 
 def test_a_service_that_changes_after_it_let_a_pod_pass_is_asked_about_again(site: MyCloudSite) -> None:
-    gated = healthy(site)
+    gated = Gated(site).with_member(healthy=True)
     gated.kube.put(SERVICES, second_service())
     gated.decide()
     gated.health = UNFIT
@@ -242,8 +228,7 @@ def test_a_service_that_changes_after_it_let_a_pod_pass_is_asked_about_again(sit
 
 
 def test_a_write_into_a_pods_condition_by_ourselves_wakes_no_service_and_a_new_label_does(site: MyCloudSite) -> None:
-    gated = healthy(site)
-    gated.health = UNFIT
+    gated = Gated(site).with_member(healthy=False)
     gated.decide()
     explained = {"type": GATE, "status": "False", "reason": "Unhealthy", "message": "why"}
 
@@ -282,7 +267,7 @@ def test_of_two_services_that_keep_a_gate_closed_one_says_why_and_its_write_wake
 
 
 def test_a_plan_counts_the_pods_that_the_controller_counts(site: MyCloudSite) -> None:
-    gated = healthy(site)
+    gated = Gated(site).with_member(healthy=True)
     dead = pod("dead", "10.244.0.6", GATE)
     dead["status"]["conditions"].append({**true(GATE), "lastTransitionTime": "2026-01-01T00:00:00Z"})
     gated.add(dead)
@@ -307,9 +292,7 @@ def test_a_pod_that_is_unready_behind_gates_opened_long_ago_is_no_member(site: M
 
 
 def test_a_pod_that_fails_soon_after_it_became_ready_is_a_member_no_more(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
+    gated = Gated(site).with_member()
     gated.kube.change(PODS, "default/a", lambda each: each["status"].update(conditions=[true("Ready")]))
     gated.settle()
     assert gated.members() == {"10.244.0.5:8000"}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cloud_controller.cloud import Conflict, InvalidConfiguration, QuotaExceeded
+from cloud_controller.cloud import Conflict, InvalidConfiguration
 from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.volumes import (
     Attachment,
@@ -86,11 +86,3 @@ def test_volumes_only_grow(site: MyCloudSite) -> None:
     assert volumes.resize(made, 7).size_gib == 7
     with pytest.raises(InvalidConfiguration, match="7 to 1024"):
         volumes.resize(made, 5)
-
-
-def test_a_full_account_says_which_limit(site: MyCloudSite) -> None:
-    site.set_quotas(volumes=1)
-    site.cloud.volumes.create(request(site))
-
-    with pytest.raises(QuotaExceeded, match="volumes"):
-        site.cloud.volumes.create(request(site, "uid-2"))

@@ -97,6 +97,8 @@ class World(RuleBasedStateMachine):
         self.faults: list[tuple[str, str, int]] = []
         self.retained: set[str] = set()
         """The volumes of claims that are gone, and left them on purpose."""
+        self.decided: dict[str, str] = {}
+        """What becomes of the volume of a claim, by its UID, where somebody has changed that."""
         self.process: Process | None = None
 
     @initialize(claims=st.dictionaries(names, st.sampled_from(["delete", "retain"]), min_size=1))
@@ -175,10 +177,25 @@ class World(RuleBasedStateMachine):
             return
         for attachment in self._attachments_of(claim):
             self.api.remove(VOLUME_ATTACHMENTS, attachment)
-        if claim["status"]["phase"] == "Bound" and claim["spec"]["storageClassName"] == "retain":
-            pv = self.api.objects(PERSISTENT_VOLUMES)[claim["spec"]["volumeName"]]
+        pv = self.api.objects(PERSISTENT_VOLUMES).get(claim["spec"].get("volumeName", ""))
+        if pv is not None and pv["spec"]["persistentVolumeReclaimPolicy"] == "Retain":
             self.retained.add(pv["spec"]["csi"]["volumeHandle"])
         self.api.remove(PERSISTENT_VOLUME_CLAIMS, f"default/{name}")
+
+    @rule(name=names, policy=st.sampled_from(["Delete", "Retain"]))
+    def somebody_decides_anew_what_becomes_of_its_volume(self, name: str, policy: str) -> None:
+        claim = self.claims.get(f"default/{name}")
+        if claim and claim["status"]["phase"] == "Bound":
+            change = {"persistentVolumeReclaimPolicy": policy}
+            self.api.change(PERSISTENT_VOLUMES, claim["spec"]["volumeName"], lambda pv: pv["spec"].update(change))
+            self.decided[claim["metadata"]["uid"]] = policy
+
+    @rule()
+    def somebody_deletes_what_stands_for_volumes_to_be_kept(self) -> None:
+        for name, pv in [*self.api.objects(PERSISTENT_VOLUMES).items()]:
+            retained = pv["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+            if retained and pv.get("status", {}).get("phase") == "Released":
+                self.api.remove(PERSISTENT_VOLUMES, name)
 
     @rule(name=names, node=st.sampled_from(WORKERS))
     def a_pod_comes_to_a_node(self, name: str, node: str) -> None:
@@ -311,7 +328,8 @@ class World(RuleBasedStateMachine):
             assert claim["status"] == {"phase": "Bound", "capacity": {"storage": wanted}}
             pv = self.api.objects(PERSISTENT_VOLUMES)[f"pvc-{claim['metadata']['uid']}"]
             assert pv["spec"]["capacity"]["storage"] == wanted
-            assert pv["spec"]["persistentVolumeReclaimPolicy"].lower() == claim["spec"]["storageClassName"]
+            policy = self.decided.get(claim["metadata"]["uid"], claim["spec"]["storageClassName"])
+            assert pv["spec"]["persistentVolumeReclaimPolicy"].lower() == policy.lower()
             volume = volumes.pop(pv["spec"]["csi"]["volumeHandle"])
             assert f"{volume['size_gib']}Gi" == wanted
             assert volume["tags"]["kubernetes.io/claim-uid"] == claim["metadata"]["uid"]

@@ -32,7 +32,6 @@ from cloud_controller.kube import (
     PERSISTENT_VOLUMES,
     PODS,
     STORAGE_CLASSES,
-    VOLUME_ATTACHMENTS,
     Informer,
     Kube,
     NotFoundError,
@@ -248,28 +247,6 @@ def test_a_claim_is_bound_to_a_volume_that_goes_with_it(kube: Kube, site: MyClou
 
 
 @pytest.mark.usefixtures("at_work")
-def test_a_volume_is_attached_for_a_pod_and_detached_after_it(
-    kube: Kube, site: MyCloudSite, node: Object, machine: dict[str, Any]
-) -> None:
-    make_claim(kube, "data")
-    handle = bound(kube, "data")["spec"]["csi"]["volumeHandle"]
-
-    consumer(kube, node, "data")
-
-    def attached() -> list[Object]:
-        return [each for each in kube.list(VOLUME_ATTACHMENTS).items if each.get("status", {}).get("attached")]
-
-    eventually(attached, "a VolumeAttachment is attached")
-    there = {"machine_id": machine["id"], "state": "attached"}
-    assert site.client.get("volumes", handle)["attachment"] == there
-
-    kube.delete(PODS, "consumer", "default", grace_seconds=0)
-
-    eventually(lambda: kube.list(VOLUME_ATTACHMENTS).items == [], "the VolumeAttachment goes")
-    assert site.client.get("volumes", handle)["attachment"] is None
-
-
-@pytest.mark.usefixtures("at_work")
 def test_a_claim_that_asks_for_more_gets_it(kube: Kube, site: MyCloudSite) -> None:
     make_claim(kube, "data")
     handle = bound(kube, "data")["spec"]["csi"]["volumeHandle"]
@@ -329,22 +306,6 @@ def make_by_hand(site: MyCloudSite, owner: ClaimOwner) -> str:
 
 def listed(site: MyCloudSite, volume_id: str) -> bool:
     return volume_id in {each["id"] for each in site.client.list("volumes")}
-
-
-@pytest.mark.usefixtures("node")
-def test_a_controller_killed_between_volume_and_persistent_volume_is_gone_on_from(
-    kube: Kube, daemon: Kube, site: MyCloudSite
-) -> None:
-    claim = make_claim(kube, "data")
-    made = make_by_hand(site, ClaimOwner(site.cluster["id"], uid(claim), "default", "data"))
-
-    with settling(site), running(daemon, site):
-        pv = bound(kube, "data")
-
-        assert pv["spec"]["csi"]["volumeHandle"] == made
-        assert [each["id"] for each in site.client.list("volumes")] == [made]
-        kube.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
-        eventually(lambda: not exists(kube, PERSISTENT_VOLUMES, pv), "the PersistentVolume goes")
 
 
 @pytest.mark.usefixtures("at_work")

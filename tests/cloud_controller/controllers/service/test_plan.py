@@ -351,6 +351,13 @@ def test_a_service_with_a_fault_keeps_its_listeners_and_they_follow_the_nodes() 
     assert plan_service(service, [lb], backends(node()), Builder(), None, RULES).plan == Plan()
 
 
+def test_a_service_with_a_fault_can_be_deleted() -> None:
+    service = web(annotations={"bad": "x"}, deleted=True)
+
+    assert operations(planned(service, existing(web()))) == [DeleteLoadBalancer]
+    assert operations(planned(service)) == [RemoveFinalizer]
+
+
 def test_without_a_right_to_read_what_it_depends_on_a_service_still_follows_the_nodes() -> None:
     service = web(annotations={"denied": ""}, ingress=INGRESS)
 

@@ -229,6 +229,7 @@ def test_every_mycloud_resource_is_created_read_updated_and_deleted(site: Site) 
     seen = provider.read(machine.id, updated)
     assert seen.outs == updated
     assert seen.inputs == {**inputs, "tags": {"a": "c"}}
+    assert provider.diff(machine.id, seen.outs, {**inputs, "tags": {"a": "c"}}).changes is False
 
     provider.delete(machine.id, updated)
     provider.delete(machine.id, updated)

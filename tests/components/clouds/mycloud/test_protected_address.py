@@ -1,92 +1,74 @@
-"""A protected Service in the embedded engine: hook, config and the daemon's plan together."""
+"""A protected Service that a daemon serves: what the component's hook says of an update, by the stack's config."""
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pulumi
 import pytest
 
-from components import address_change
-from components.load_balancer_service import LoadBalancerService
-from local.engine.providers.recorder import Recorder
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE
+from cloud_controller.controllers.service.address_changes import ANNOTATION
+from components.address_change import ProtectedAddress, View, check_update
 from tests.cloud_controller.clouds.mycloud.services import SCHEME
 from tests.cloud_controller.load_balancing import Running, changed
-from tests.local.engine.stack_under_test import StackUnderTest
+from tests.components.test_address_change import hook_args
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.integration
 INTERNAL = {SCHEME: "internal"}
 
 
-@pytest.fixture
-def stack(tmp_path: Path, running: Running, monkeypatch: pytest.MonkeyPatch) -> StackUnderTest:
-    """A stack whose program has the Service `default/web`, which a daemon serves."""
-    made = StackUnderTest(tmp_path)
-    made.factories = dict.fromkeys(("kubernetes", "pulumi-python"), lambda r: Recorder(r.inputs))
-    # The engine only records objects here; the cluster that the program looks at is the daemon's.
-    monkeypatch.setattr(address_change, "SIMULATED", "nothing is")
-    config = {"test:mycloud": {"endpoint": "http://127.16.0.1:7070"}, "test:mycloudToken": "t"}
-    made.configure(config, salt="")
-    assert made.up(program()).ok
-    assert running.cluster.ingress
-    return made
+def update(annotations: dict[str, str], before: dict[str, str] | None = None) -> None:
+    """What the hook does before an update of `default/web` to these annotations."""
+
+    async def run() -> None:
+        config = {"test:mycloud": '{"endpoint": "http://127.16.0.1:7070"}', "test:mycloudToken": "t"}
+        pulumi.runtime.set_all_config(config, ["test:mycloudToken"])
+        view = View("mycloud", "c-1", "n-1", False, (), pulumi.Config("test"))
+        await check_update(hook_args(annotations, before), CATALOGUE, view, protect=True)
+
+    contextvars.copy_context().run(asyncio.run, run())
 
 
-def program(annotations: dict[str, str] | None = None, **more: Any) -> Callable[[], None]:
-    def declare() -> None:
-        args: Any = {"cloud": "mycloud", "selector": {"app": "web"}, "ports": [{"port": 8080}], **more}
-        args |= {"annotations": annotations or {}, "cluster": {"cluster_id": "c-1", "network_id": "n-1"}}
-        LoadBalancerService("web", args, opts=pulumi.ResourceOptions(protect=True))
-
-    return declare
+def refusal(annotations: dict[str, str], before: dict[str, str] | None = None) -> str:
+    with pytest.raises(ProtectedAddress) as refused:
+        update(annotations, before)
+    return str(refused.value)
 
 
-def printed(errors: list[str]) -> str:
-    """The digest that a failed preview prints."""
-    [digest] = {each for error in errors for each in re.findall('default/web: "([0-9a-f]+)"', error)}
+def digest_in(text: str) -> str:
+    [digest] = re.findall('default/web: "([0-9a-f]+)"', text)
     return str(digest)
 
 
-def test_a_preview_fails_until_the_digest_that_it_prints_is_given(stack: StackUnderTest) -> None:
-    refused = stack.preview(program(INTERNAL))
-
-    assert not refused.ok
-    assert any("scheme: internet-facing -> internal" in error for error in refused.errors)
-    acknowledged = program(INTERNAL, replace_address=printed(refused.errors))
-    assert stack.preview(acknowledged).ok
-    done = stack.up(acknowledged)
-    assert done.ok and any("scheme: internet-facing -> internal" in each for each in done.warnings)
+@pytest.fixture(autouse=True)
+def served(running: Running) -> Iterator[None]:
+    assert running.cluster.ingress
+    yield
 
 
-def test_an_update_without_a_preview_changes_nothing_either(stack: StackUnderTest) -> None:
-    before = stack.resources()["web"]
+def test_an_update_fails_until_the_digest_that_it_prints_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = refusal(INTERNAL)
 
-    assert not stack.up(program(INTERNAL)).ok
-    assert stack.resources()["web"] == before
+    update({**INTERNAL, ANNOTATION: digest_in(refused)})
+
+    assert "scheme: internet-facing -> internal" in refused
+    assert "scheme: internet-facing -> internal" in capsys.readouterr().err
 
 
-def test_the_digest_of_a_change_that_happened_lets_no_other_happen(stack: StackUnderTest, running: Running) -> None:
-    digest = printed(stack.preview(program(INTERNAL)).errors)
-    assert stack.up(program(INTERNAL, replace_address=digest)).ok
+def test_the_digest_of_a_change_that_happened_lets_no_other_happen(running: Running) -> None:
+    digest = digest_in(refusal(INTERNAL))
     changed(running.cluster, INTERNAL)
     running.settle()
 
-    back = stack.preview(program({SCHEME: "internet-facing"}, replace_address=digest))
+    back = refusal({SCHEME: "internet-facing", ANNOTATION: digest}, before=INTERNAL)
 
-    assert not back.ok
-    assert any(f"{digest} is for another change" in error for error in back.errors)
-    assert printed(back.errors) != digest
-
-
-def test_a_change_in_place_passes(stack: StackUnderTest) -> None:
-    assert stack.up(program({f"{SCHEME.rpartition('-')[0]}-listener-maxqps": "7"})).ok
+    assert f"{digest} is for another change" in back
+    assert digest_in(back) != digest
 
 
-def test_a_class_that_nobody_serves_fails_the_preview(stack: StackUnderTest) -> None:
-    outcome = stack.preview(program(load_balancer_class="example.com/theirs"))
-
-    assert not outcome.ok
-    assert any("load_balancer_class: 'example.com/theirs': no controller of the cluster" in e for e in outcome.errors)
+def test_a_change_in_place_passes() -> None:
+    update({f"{SCHEME.rpartition('-')[0]}-listener-maxqps": "7"})

@@ -18,9 +18,9 @@ from components import service_address, service_plan
 from components.cluster_plan import NotConverged
 from components.placeholder import PLACEHOLDER
 from components.service_address import ServiceAddressProvider
-from local.engine.providers.dynamic import DynamicProvider, DynamicServer
-from local.engine.providers.provider import DiffRequest
-from local.engine.values import UNKNOWN
+from local.plugins.dynamic import DynamicChecks, DynamicServer
+from local.plugins.provider import DiffRequest
+from local.plugins.values import UNKNOWN
 from tests.cloud_controller.clouds.conftest import MyCloudSite
 from tests.cloud_controller.clouds.mycloud.services import SCHEME, only
 from tests.cloud_controller.cluster import WEB
@@ -102,6 +102,7 @@ def test_an_update_waits_for_the_new_address(running: Running, site: MyCloudSite
     assert not provider().diff(WEB, outputs, inputs(INTERNAL)).changes
     refreshed: Any = provider().read(WEB, outputs)
     assert refreshed.outs == outputs
+    assert not provider().diff(WEB, refreshed.outs, inputs(INTERNAL)).changes
 
 
 def test_an_address_that_a_change_in_place_takes_away_is_awaited() -> None:
@@ -191,18 +192,18 @@ def test_what_is_not_known_yet_or_secret_stays_as_it_is() -> None:
     assert (found["spec"]["clusterIP"], found["spec"].get("selector")) == ("10.0.0.1", None)
 
 
-def test_the_engine_can_unpickle_the_provider_without_its_config() -> None:
+def test_the_provider_is_pickled_without_its_config() -> None:
     assert "mycloudToken" not in serialize_provider(provider())
 
 
-@pytest.mark.engine
+@pytest.mark.integration
 def test_the_real_plugin_sees_that_an_annotation_may_move_the_address() -> None:
     urn = "urn:pulumi:s::cloud-controller::pulumi-python:dynamic/cloudcontroller:ServiceAddress::web"
     plugin = serialize_provider(ServiceAddressProvider())
     config = {"cloud-controller:mycloud": "{}", "cloud-controller:mycloudToken": PLACEHOLDER}
     server = DynamicServer(ROOT, "cloud-controller", lambda _: None)
     try:
-        made = DynamicProvider(server, config)
+        made = DynamicChecks(server, config)
         olds = {**inputs(), "__provider": plugin}
 
         def changes(annotations: dict[str, Any]) -> bool | None:

@@ -12,8 +12,7 @@ import pytest
 
 from local.aws.provider.api import shared_session
 from local.aws.provider.provider import AwsProvider
-from tests.local.engine.recordings import PASSPHRASE
-from tests.local.engine.stack_under_test import StackUnderTest
+from tests.local.plugins.stack_with_cli import StackWithCli
 from tests.moto_server import moto_server
 
 REGION = "eu-central-1"
@@ -88,15 +87,14 @@ def cloud(simulator: str, monkeypatch: pytest.MonkeyPatch) -> Aws:
 
 
 @pytest.fixture
-def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackUnderTest:
+def stack(tmp_path: Path) -> StackWithCli:
     """An empty stack."""
-    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", PASSPHRASE)
-    return StackUnderTest(tmp_path)
+    return StackWithCli(tmp_path)
 
 
 @pytest.fixture
-def led(stack: StackUnderTest, cloud: Aws) -> StackUnderTest:
+def led(stack: StackWithCli, cloud: Aws) -> StackWithCli:
     """A stack whose provider `aws` is led to the simulator."""
-    stack.factories["aws"] = lambda r: AwsProvider(r.inputs)
+    stack.factories["aws"] = AwsProvider
     stack.configure({f"aws:{key}": value for key, value in cloud.config.items()})
     return stack

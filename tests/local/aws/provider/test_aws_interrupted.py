@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pulumi_aws as aws
@@ -15,12 +12,10 @@ from botocore.httpsession import URLLib3Session
 
 from local.aws.provider.api import Api, AwsError
 from local.aws.provider.provider import AwsProvider
-from local.engine.providers.provider import CreateRequest, PartialFailure, ProviderError
+from local.plugins.provider import CreateRequest, OutcomeUnknown, PartialFailure, ProviderError
 from tests.local.aws.provider.aws_program import ALL, RIGHTS, program
-from tests.local.engine.killable_stack import Killed
-from tests.waiting import eventually
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.cli
 
 
 def counted(left: dict[str, list[str]]) -> dict[str, int]:
@@ -39,15 +34,13 @@ def test_after_a_death_at_any_call_the_next_run_finishes_and_repeats_nothing(
         if operation.startswith(("describe_", "get_", "list_")) or operation in died:
             return answer
         died.add(operation)
-        raise Killed
+        raise OutcomeUnknown("the run died")
 
     def finished(run: Callable[[], Any]) -> Any:
         died.clear()
         for _ in range(60):
-            try:
-                return run()
-            except Killed:
-                continue
+            if (outcome := run()).ok:
+                return outcome
         raise AssertionError(f"it ends for good: {died}")
 
     led.up(program())
@@ -64,7 +57,7 @@ def test_after_a_death_at_any_call_the_next_run_finishes_and_repeats_nothing(
 
     deleted = finished(led.destroy)
     assert deleted.ok and len(died) > 10 and not cloud.left(), deleted.errors
-    assert not led.open().store.snapshot.resources
+    assert not led.resources()
 
 
 def test_an_incomplete_object_stays_in_the_state_and_the_next_up_completes_it(
@@ -165,32 +158,6 @@ def test_a_name_used_by_a_foreign_object_is_an_error_and_the_object_is_left_alon
     assert "r" not in led.resources() and len(iam.list_roles()["Roles"]) == 1
 
 
-def test_the_command_line_finishes_a_killed_run(stack: Any, cloud: Any, tmp_path: Path) -> None:
-    """The command line itself detects that its AWS is on this machine."""
-    del stack  # Its project is the content of the folder.
-    (tmp_path / "__main__.py").write_text(
-        "import pulumi_aws as aws\n"
-        f"api = aws.Provider('api', region='eu-central-1', endpoints={cloud.config['endpoints']})\n"
-        "from pulumi import ResourceOptions\n"
-        "vpc = aws.ec2.Vpc('net', cidr_block='10.0.0.0/16', opts=ResourceOptions(provider=api))\n"
-        "for i in range(12):\n"
-        "    aws.ec2.Subnet(f's{i}', vpc_id=vpc.id, cidr_block=f'10.0.{i}.0/24', opts=ResourceOptions(provider=api))\n"
-    )
-    where = ["-s", "dev", "-C", str(tmp_path), "--state", str(tmp_path / "killed")]
-    up = [sys.executable, "-m", "local.engine", "up", *where, "--skip-preview", "--parallel", "1"]
-    process = subprocess.Popen(up, stdout=subprocess.DEVNULL)
-    try:
-        eventually(lambda: counted(cloud.left()).get("subnets", 0) >= 3, "some subnets are there", 150)
-    finally:
-        process.kill()
-        process.wait()
-
-    finished = subprocess.run(up, capture_output=True, text=True, check=False)
-
-    assert finished.returncode == 0, finished.stdout
-    assert counted(cloud.left())["subnets"] == 12 and counted(cloud.left())["vpcs"] == 1
-
-
 @pytest.mark.parametrize(
     "error", [ConnectionClosedError(endpoint_url="http://127.0.0.1"), HTTPClientError(error="cut off")]
 )
@@ -211,7 +178,8 @@ def test_an_object_whose_create_answer_was_lost_is_found_by_the_next_up(
         lost.setattr(URLLib3Session, "send", deaf)
         failed = led.up(run)
 
-    assert "the answer was lost" in failed.errors[0] and led.open().store.snapshot.pending
+    assert not failed.ok and "the answer was lost" in failed.errors[0]
+    assert "net" not in led.resources(), "the CLI forgets it"
     assert led.up(run).ok and cloud.left()["vpcs"] == [led.resources()["net"].id]
 
 

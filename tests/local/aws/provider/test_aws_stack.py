@@ -15,10 +15,10 @@ from pulumi.runtime import rpc
 from local.aws.provider.kinds import KINDS
 from local.aws.provider.provider import AwsProvider
 from local.aws.provider.recorded import recorder
-from local.engine.values import Secret
+from local.plugins.values import Secret
 from tests.local.aws.provider.aws_program import ALL, RIGHTS, TRUST, USER_DATA, network, program
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.cli
 
 
 def declared(kind: str) -> set[str]:
@@ -72,7 +72,7 @@ def test_outputs_are_those_of_pulumi_aws(led: Any) -> None:
     outcome = led.up(program())
     assert outcome.ok, outcome.errors
 
-    made = {r.type: r for r in led.open().store.snapshot.all()}
+    made = {r.type: r for r in led.all()}
     vpc, eks = made["aws:ec2/vpc:Vpc"], made["aws:eks/cluster:Cluster"]
     assert vpc.outputs["arn"].endswith(f":vpc/{vpc.id}") and vpc.outputs["enableDnsHostnames"] is True
     assert vpc.outputs["mainRouteTableId"].startswith("rtb-")
@@ -110,7 +110,7 @@ def test_an_output_that_contains_a_secret_is_secret(led: Any, *, real: bool) -> 
         aws.iam.Policy("rights", policy=RIGHTS, path="/a/", description=secret)
 
     if not real:
-        led.factories["aws"] = lambda r: recorder(r.inputs)
+        led.factories["aws"] = recorder
 
     assert led.up(run).ok and led.refresh().ok and led.up(run).counts == {"same": 3}
     assert isinstance(led.resources()["net"].outputs["tagsAll"], Secret) and "hunter2" not in led.files()
@@ -181,7 +181,7 @@ def test_an_instance_refresh_that_the_endpoint_does_not_support_fails_the_update
     failed = led.up(run("m5.xlarge"))
 
     assert not failed.ok and "start_instance_refresh" in failed.errors[0] and "older template" in failed.errors[0]
-    assert led.resources()["g"].init_errors and not led.open().store.snapshot.pending
+    assert led.resources()["g"].init_errors and not led.pending()
     assert led.up(run("m5.xlarge")).ok and not led.resources()["g"].init_errors
 
 
@@ -355,7 +355,7 @@ def test_default_tags_are_also_on_objects_with_secret_tags(led: Any, cloud: Any)
 
 @pytest.mark.parametrize("provider", [AwsProvider, recorder])
 def test_invalid_default_tags_are_an_error(led: Any, cloud: Any, provider: Any) -> None:
-    led.factories["aws"] = lambda r: provider(r.inputs)
+    led.factories["aws"] = provider
     led.configure({**{f"aws:{k}": v for k, v in cloud.config.items()}, "aws:defaultTags": "team: clouds"})
 
     outcome = led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16"))
@@ -407,7 +407,8 @@ def test_a_type_that_no_simulator_has_is_only_recorded(led: Any) -> None:
     outcome = led.up(run)
 
     assert outcome.ok and all(led.resources()[name].simulated for name in ("nodes", "driver"))
-    assert "2 of aws" in outcome.warnings[0]
+    told = "simulated resources, with nothing real behind them:"
+    assert {*outcome.warnings} == {f"{told} aws:eks/accessEntry:AccessEntry", f"{told} aws:eks/addon:Addon"}
     assert led.up(run).counts == {"same": 3}
 
 
@@ -418,7 +419,7 @@ def test_a_real_object_is_never_treated_as_recorded(led: Any, cloud: Any) -> Non
         aws.ec2.Vpc("net", cidr_block="10.0.0.0/16")
 
     led.up(run)
-    led.factories["aws"] = lambda r: recorder(r.inputs)
+    led.factories["aws"] = recorder
 
     outcomes = [led.preview(run), led.up(run), led.up(lambda: None), led.refresh(), led.destroy()]
 

@@ -12,10 +12,10 @@ from local.aws.provider.api import Api
 from local.aws.provider.comparison import compare
 from local.aws.provider.iam import InstanceProfile
 from local.aws.provider.kinds import KINDS
-from local.engine.providers.provider import DiffRequest, ProviderError
+from local.plugins.provider import DiffRequest, ProviderError
 from tests.local.aws.provider.aws_program import TRUST, USER_DATA, network
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.cli
 
 
 def template(**inputs: Any) -> Any:

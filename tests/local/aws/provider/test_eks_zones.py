@@ -13,7 +13,7 @@ from components.cluster import Cluster
 from local.aws.provider.api import Api
 from local.aws.provider.recorded import recorder
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.cli
 
 AB, ABC = ["eu-central-1a", "eu-central-1b"], ["eu-central-1a", "eu-central-1b", "eu-central-1c"]
 
@@ -21,7 +21,7 @@ AB, ABC = ["eu-central-1a", "eu-central-1b"], ["eu-central-1a", "eu-central-1b",
 @pytest.fixture
 def recorded(stack: Any) -> Any:
     """A stack whose clouds are all recorded."""
-    stack.factories |= {"aws": lambda r: recorder(r.inputs)}
+    stack.factories |= {"aws": recorder}
     stack.configure({"aws:region": "eu-central-1"})
     return stack
 
@@ -52,8 +52,8 @@ def test_new_zones_or_another_vpc_are_refused_in_the_preview_and_before_the_upda
     outcomes = [recorded.preview(changed), recorded.up(changed)]
 
     for outcome in outcomes:
-        [error] = outcome.errors
-        assert "has 10.0.0.0/16 eu-central-1a eu-central-1b" in error and shown in error
+        error = outcome.errors[0]
+        assert not outcome.ok and "has 10.0.0.0/16 eu-central-1a eu-central-1b" in error and shown in error
         assert "or make a new cluster with another name" in error
 
 

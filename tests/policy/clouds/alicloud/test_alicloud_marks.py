@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import PolicyHost
+from cloud_stacks.policies.host import PolicyHost
 from tests.policy_objects import of, service
 
 PREFIXES = (

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cloud_controller.clouds.alicloud.permissions import statements
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from components.clouds.alicloud.ram import allow
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN
+from local.plugins.values import UNKNOWN
 from tests.policy_objects import EXEMPT, of, resource
 
 RULE = "ram-policy-avoid-wildcards"

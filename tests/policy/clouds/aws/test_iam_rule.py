@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cloud_controller.clouds.aws.permissions import statements
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN
 from tests.policy_objects import EXEMPT, of, resource
 
 RULE = "iam-policy-avoid-wildcards"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN
+from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
+from local.plugins.values import UNKNOWN
 from tests.policy_objects import of, resource
 
 RULE = "subnet-tag-load-balancer-role"

@@ -326,21 +326,6 @@ def test_a_change_by_hand_is_put_right_without_a_change_of_the_service(
     assert writes(account) == made
 
 
-def test_a_load_balancer_that_was_deleted_by_hand_is_made_again(account: Balancing) -> None:
-    running = start(account)
-    before = only(account, CLB)
-    with account.standin.changing() as world:
-        for kind in (CLB, LISTENER, GROUP):
-            for each in world.store.all(kind):
-                world.store.remove(kind, each["id"])
-
-    running.resync()
-    running.settle()
-
-    assert only(account, CLB)["id"] != before["id"]
-    assert running.cluster.ingress == [{"ip": only(account, CLB)["address"]}]
-
-
 # --------------------------------------------------------------------------------------------------- pods, addresses
 
 
@@ -349,24 +334,6 @@ def pods(running: Running, *numbers: int) -> None:
     slices = endpoint_slice(*(endpoint(f"192.168.0.{number}", nodes[number % 3]) for number in numbers))
     running.cluster.objects["endpointslices"]["default/web-1"] = slices
     running.take_slice(slices)
-
-
-def test_pods_are_backends_by_their_network_interface(account: Balancing) -> None:
-    running = Running(account, account.cluster())
-    machine = account.objects(machines.INSTANCE)[0]["id"]
-    with account.standin.changing() as world:
-        for number in (101, 102):
-            machines.add_eni(world, account.vswitch, f"eni-{number}", address=f"192.168.0.{number}", instance=machine)
-    running.cluster.put(service({BACKEND_TYPE: "eni"}))
-    pods(running, 101, 102)
-
-    running.settle()
-
-    found = {(each["ServerId"], each["ServerIp"], each["Port"]) for each in only(account, GROUP)["backends"]}
-    assert found == {("eni-101", "192.168.0.101", 8000), ("eni-102", "192.168.0.102", 8000)}
-    pods(running, 102)
-    running.settle()
-    assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-102"]
 
 
 def test_a_pod_without_a_network_interface_waits_and_the_others_are_added(account: Balancing) -> None:
@@ -768,20 +735,6 @@ def test_a_bug_after_the_creation_is_told_and_makes_no_second_load_balancer(
     assert not running.plan().changes
 
 
-def test_nor_does_it_keep_out_a_new_port_or_the_nodes_that_come_with_it(account: Balancing) -> None:
-    cluster = account.cluster()
-    running = served(account, cluster, service())
-    account.release(account.add_node(cluster, "dead"))
-    account.add_node(cluster, "n4")
-    changed(cluster, ports=[port(80), port(443)])
-    running.take_nodes()
-
-    running.settle()
-
-    assert sorted(map(len, backends(account).values())) == [4, 4]
-    assert {each["port"] for each in account.objects(LISTENER)} == {80, 443}
-
-
 def test_it_is_told_once_although_each_refusal_has_another_request(account: Balancing) -> None:
     cluster = account.cluster()
     account.release(account.add_node(cluster, "dead"))
@@ -795,35 +748,6 @@ def test_it_is_told_once_although_each_refusal_has_another_request(account: Bala
 
     assert calls(account).count("AddVServerGroupBackendServers") == 1
     assert cluster.events == events
-
-
-def test_the_last_members_stay_where_every_successor_is_refused(account: Balancing) -> None:
-    cluster = account.cluster(1)
-    running = served(account, cluster, service())
-    before = backends(account)
-    del cluster.objects["nodes"]["n1"]
-    account.release(account.add_node(cluster, "dead"))
-    running.take_nodes()
-    running.settle()
-    account.calls()
-
-    running.settle()
-
-    assert backends(account) == before
-    assert calls(account) == []
-    assert len(left_out(cluster)) == 1
-
-
-def test_members_of_a_node_that_is_not_ready_are_not_sent_again_at_a_full_read(account: Balancing) -> None:
-    cluster = account.cluster()
-    account.release(account.add_node(cluster, "dead"))
-    running = served(account, cluster, service())
-    account.calls()
-
-    running.resync()
-    running.settle()
-
-    assert "AddVServerGroupBackendServers" not in calls(account)
 
 
 @pytest.mark.parametrize("moved", [False, True], ids=["ready", "ready with another address"])

@@ -11,7 +11,7 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG, 
 from cloud_controller.load_balancers.operations import DeleteLoadBalancer, UpdateLoadBalancer
 from local.alicloud import machines
 from local.alicloud.nlb_jobs import BALANCER, GROUP, LISTENER
-from tests.cloud_controller.clouds.alicloud.nlb.balancing import KINDS, OWNER, NlbAccount, Process, errors
+from tests.cloud_controller.clouds.alicloud.nlb.balancing import OWNER, NlbAccount, Process, errors
 from tests.cloud_controller.clouds.alicloud.nlb.services import ENI, ZONE_H, ZONE_K, backends, built, port
 
 PODS = {"192.168.0.101": "n1", "192.168.0.102": "n2"}
@@ -108,26 +108,6 @@ def test_a_range_of_ports_reads_back_as_the_model(account: NlbAccount, pods: dic
     assert [each["last"] for each in account.objects(LISTENER)] == [2500]
 
 
-def test_everything_is_tagged_with_its_owner_when_it_is_created(account: NlbAccount) -> None:
-    Process(account).converge(built(loadBalancerSourceRanges=["10.0.0.0/8"]))
-
-    for kind in KINDS:
-        made = [each for each in account.objects(kind) if each["id"] in account.left()]
-        assert len(made) == 1
-        assert OWNER.owns(made[0]["tags"])
-
-
-def test_a_creation_with_the_same_token_makes_no_second_load_balancer(account: NlbAccount) -> None:
-    operations = Process(account).plan(built())
-
-    first, second = (Process(account).nlb.perform(None, operations)[0].created for _ in range(2))
-
-    assert first is not None
-    assert second is not None
-    assert first.id == second.id
-    assert len(account.left()) == 3
-
-
 @pytest.mark.parametrize("action", ["CreateServerGroup", "AddServersToServerGroup", "CreateListener"])
 def test_a_creation_that_was_refused_halfway_is_finished(account: NlbAccount, action: str) -> None:
     account.refuse(action, "InvalidParameter")
@@ -170,17 +150,6 @@ def test_a_load_balancer_whose_creation_fails_is_deleted_and_made_again(
 
     process.converge(built())
 
-    assert len(account.left()) == 3
-
-
-def test_a_load_balancer_deleted_by_hand_is_made_again(account: NlbAccount) -> None:
-    process, wanted = Process(account), built(annotations={"delete-protection": "off"})
-    before = process.converge(wanted)
-    process.client.call("nlb", "DeleteLoadBalancer", {"LoadBalancerId": before.id})
-
-    found = process.converge(wanted)
-
-    assert found.id != before.id
     assert len(account.left()) == 3
 
 
@@ -367,18 +336,6 @@ def test_a_listener_that_is_being_configured_is_waited_for(account: NlbAccount) 
     account.refuse("UpdateListenerAttribute", "IncorrectStatus.listener", count=None)
     (error,) = errors(process.apply(built(annotations={"cps": "6"})))
     assert isinstance(error, Postponed)
-
-
-def test_a_refused_setting_does_not_keep_new_members_out(account: NlbAccount) -> None:
-    process = Process(account)
-    process.converge(built())
-    account.refuse("UpdateServerGroupAttribute", "InvalidParameter")
-
-    results = process.apply(built(annotations={"scheduler": "rr"}, on=backends("n1", "n2", "n3")))
-
-    assert len(errors(results)) == 1
-    (group,) = account.objects(GROUP)
-    assert len(group["servers"]) == 3
 
 
 # -------------------------------------------------------------------------------------------------------- clients

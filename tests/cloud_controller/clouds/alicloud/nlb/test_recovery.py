@@ -17,7 +17,7 @@ from local.standin.faults import Fault
 from local.standin.refusals import Refusal
 from tests.cloud_controller.clouds.alicloud.nlb.balancing import NlbAccount, Process, errors
 from tests.cloud_controller.clouds.alicloud.nlb.services import ENI, ZONES, backends, built, port
-from tests.cloud_controller.load_balancing import changed, left_out, served, service
+from tests.cloud_controller.load_balancing import left_out, served, service
 
 POD = "192.168.0.101"
 
@@ -256,21 +256,6 @@ def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(ac
     running.settle()
     assert account.counts()["AddServersToServerGroup"] == 1
     assert left_out(cluster) == [told]
-
-
-def test_nor_does_it_keep_out_a_new_port_or_the_nodes_that_come_with_it(account: NlbAccount) -> None:
-    cluster = account.cluster()
-    running = served(account, cluster, nlb())
-    cluster.put_node("dead", f"{REGION}.i-gone", "192.168.0.99")
-    (interface,) = (each for each in account.objects(machines.ENI) if each["instance"] == "i-n3")
-    cluster.put_node("n3", f"{REGION}.i-n3", interface["addresses"][0])
-    changed(cluster, ports=[port(80), port(443)])
-    running.take_nodes()
-
-    running.settle()
-
-    assert members(account) == [{"i-n1", "i-n2", "i-n3"}] * 2
-    assert {each["port"] for each in account.objects(LISTENER)} == {80, 443}
 
 
 def test_a_server_that_went_with_its_machine_keeps_no_other_from_leaving(account: NlbAccount) -> None:

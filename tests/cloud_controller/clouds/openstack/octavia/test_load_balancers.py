@@ -47,17 +47,6 @@ def test_a_load_balancer_is_of_the_provider_in_the_cloud_config(account: Octavia
         Running(account, cluster, provider="missing").settle()
 
 
-def test_a_deleted_service_leaves_nothing(account: OctaviaAccount) -> None:
-    cluster = nodes("node1")
-    running = served(account, cluster, service({}, port(80)))
-
-    cluster.delete_service()
-    running.settle()
-
-    assert (account.load_balancers(), account.floating_ips()) == ([], [])
-    assert "default/web" not in cluster.objects["services"]
-
-
 def test_what_listeners_can_change_is_changed_one_after_another(account: OctaviaAccount) -> None:
     cluster = nodes("node1")
     running = served(account, cluster, service({}, port(80), port(53, "UDP")))
@@ -223,22 +212,6 @@ def test_sctp_proxy_protocol_and_session_affinity(account: OctaviaAccount) -> No
     assert [pool["session_persistence"] for pool in account.parts("pools")] == [None, None, None]
     assert sorted(pool["protocol"] for pool in account.parts("pools")) == ["SCTP", "TCP", "TCP"]
     assert not running.plan().changes
-
-
-def test_a_load_balancer_deleted_by_hand_is_made_again(account: OctaviaAccount) -> None:
-    cluster = nodes("node1")
-    cluster.put_node("node2", f"openstack:///{account.site.project.server('node2')[0]}", "10.1.0.2")
-    running = served(account, cluster, service({}, port(80)))
-    (lb,) = account.load_balancers()
-    account.api.delete("load-balancer", f"lbaas/loadbalancers/{lb['id']}?cascade=true")
-    account.settle()
-
-    running.resync()
-    running.settle()
-
-    (again,) = account.load_balancers()
-    assert again["id"] != lb["id"]
-    assert [each["port_id"] for each in account.floating_ips()] == [again["vip_port_id"]]
 
 
 def test_a_floating_ip_that_was_moved_to_another_port_stays_there(account: OctaviaAccount) -> None:

@@ -1,1 +1,0 @@
-"""Shows a run: on a terminal, in logs, as JSON."""

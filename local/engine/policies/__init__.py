@@ -1,1 +1,0 @@
-"""Checks resources against policy packs."""

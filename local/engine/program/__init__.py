@@ -1,1 +1,0 @@
-"""The program that declares the resources: running it, and the calls between it and the engine."""

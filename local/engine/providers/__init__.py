@@ -1,1 +1,0 @@
-"""Resource providers: the protocol, and its implementations."""

@@ -1,5 +1,0 @@
-"""Kubernetes objects as the engine's resources: server-side apply to a real API server, with dry runs and awaits."""
-
-from local.engine.providers.kubernetes.provider import KubernetesProvider
-
-__all__ = ["KubernetesProvider"]

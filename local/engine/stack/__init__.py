@@ -1,1 +1,0 @@
-"""A stack on disk: project, configuration, secrets, state, lock."""

@@ -1,1 +1,0 @@
-"""The steps of each resource, and their order."""

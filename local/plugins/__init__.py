@@ -1,0 +1,1 @@
+"""Resource-provider plugins of Pulumi: recorded packages, Kubernetes, and those of clouds on this machine."""

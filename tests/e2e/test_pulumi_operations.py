@@ -1,0 +1,125 @@
+"""What Pulumi's CLI promises of stack `local`: refresh, interruptions, targets, import, reports.
+
+Modules that run later find the shared stack as it was. The rest of the CLI's work is in test_stack_local.py.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from cloud_controller.kube import CONFIG_MAPS, DEPLOYMENTS
+from cloud_stacks import cli as cloud_stacks
+from tests.e2e.local_stack import LocalStack, eventually
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+THEIRS = {"metadata": {"name": "theirs", "namespace": "default"}, "data": {"key": "value"}}
+
+
+@pytest.fixture(scope="module")
+def stack(shared_stack: LocalStack) -> LocalStack:
+    return shared_stack
+
+
+def urn(stack: LocalStack, ending: str) -> str:
+    """The URN of the only resource that ends like this."""
+    resources = json.loads(stack.pulumi("stack", "export"))["deployment"]["resources"]
+    [found] = [str(each["urn"]) for each in resources if each["urn"].endswith(ending)]
+    return found
+
+
+def test_the_kubernetes_provider_is_pulumis_own(stack: LocalStack) -> None:
+    [plugin] = (stack.state / "stacks/local/home/plugins").glob("resource-kubernetes-v*/pulumi-resource-kubernetes")
+
+    assert plugin.is_symlink()
+
+
+def test_a_refresh_without_drift_changes_nothing_the_first_and_the_second_time(stack: LocalStack) -> None:
+    assert stack.changes("refresh", "--expect-no-changes") == {}
+    assert stack.changes("refresh", "--expect-no-changes") == {}
+
+
+def test_a_refresh_finds_what_others_deleted_and_up_makes_it_again(stack: LocalStack) -> None:
+    stack.kube.delete(DEPLOYMENTS, "echo", "default")
+
+    assert stack.changes("refresh") == {"delete": 1}
+    assert stack.changes("up") == {"create": 1}
+
+
+def test_expected_no_changes_but_a_change_is_exit_code_7(stack: LocalStack) -> None:
+    stack.scale_workers(4)
+    try:
+        stack.run("preview", "--expect-no-changes", expect=7)
+    finally:
+        stack.scale_workers(3)
+
+
+def test_only_the_targets_change(stack: LocalStack) -> None:
+    target = urn(stack, "apps/v1:Deployment::web")
+    stack.configure("sourceRanges", ["127.0.0.0/9"])
+    try:
+        assert stack.changes("preview", "--target", target) == {}
+        assert stack.changes("preview") != {}
+    finally:
+        stack.configure("sourceRanges", ["127.0.0.0/8"])
+
+
+def test_a_second_run_is_refused_while_the_first_works_and_ctrl_c_ends_that_one_cleanly(stack: LocalStack) -> None:
+    stack.scale_workers(4)
+    run = stack.start("up")
+    names = {str(m["name"]) for m in stack.cloud.list("machines", state="running")}
+    eventually(lambda: {m["name"] for m in stack.cloud.list("machines")} - names, "the machine is being made")
+    try:
+        assert "another run is changing stack local" in stack.run("up", expect=1)
+    finally:
+        stack.signal_pulumi(signal.SIGINT)
+        assert run.wait() != 0
+
+    stack.scale_workers(3)
+    stack.run("up")
+    assert stack.changes("preview") == {}
+
+
+def test_an_object_of_others_is_imported_and_given_back(stack: LocalStack) -> None:
+    stack.kube.create(CONFIG_MAPS, THEIRS)
+    provider = urn(stack, "pulumi:providers:kubernetes::local")
+    what = ("kubernetes:core/v1:ConfigMap", "theirs", "default/theirs")
+    try:
+        stack.pulumi(
+            "import", *what, "--provider", f"local={provider}", "--protect=false", "--yes", "--generate-code=false"
+        )
+        imported = urn(stack, "core/v1:ConfigMap::theirs")
+        stack.pulumi("state", "delete", imported, "--yes")
+        assert stack.kube.get(CONFIG_MAPS, "theirs", "default")["data"] == THEIRS["data"]
+    finally:
+        stack.kube.delete(CONFIG_MAPS, "theirs", "default")
+
+
+def test_digest_and_event_log_of_a_preview_become_a_report(stack: LocalStack, tmp_path: Path) -> None:
+    stack.scale_workers(4)
+    log = tmp_path / "events.jsonl"
+    try:
+        digest = stack.run("preview", "--json", "--event-log", str(log))
+    finally:
+        stack.scale_workers(3)
+    (tmp_path / "digest.json").write_text(digest)
+
+    for file in ("digest.json", "events.jsonl"):
+        shown = io.StringIO()
+        cloud_stacks.main(["report", str(tmp_path / file)], shown)
+        assert "1 to create" in shown.getvalue()
+        assert "local-workers-3" in shown.getvalue()
+
+
+def test_no_secret_is_in_state_digest_event_log_or_export(stack: LocalStack, tmp_path: Path) -> None:
+    log = tmp_path / "events.jsonl"
+    token = (stack.state / "mycloud" / "token").read_text().strip()
+    shown = [stack.run("preview", "--json", "--event-log", str(log)), stack.pulumi("stack", "export"), log.read_text()]
+    files = [file for file in (stack.state / "stacks").rglob("*") if file.is_file() and file.stat().st_size < 1 << 24]
+
+    assert [each for each in (*shown, *(file.read_text(errors="replace") for file in files)) if token in each] == []
