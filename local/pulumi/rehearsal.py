@@ -112,9 +112,8 @@ class Rehearsal:
 def _without_plugins(path: str) -> list[str]:
     """The folders of PATH without those that have providers, which the CLI would prefer to recorders."""
     own = {"pulumi-resource-pulumi-python", "pulumi-resource-pulumi-nodejs"}
-    return [
-        each for each in path.split(os.pathsep) if {file.name for file in Path(each).glob("pulumi-resource-*")} <= own
-    ]
+    folders = path.split(os.pathsep)
+    return [each for each in folders if {file.name for file in Path(each).glob("pulumi-resource-*")} <= own]
 
 
 def placeholders(config: Mapping[str, Any], project: str) -> dict[str, Any]:
