@@ -195,8 +195,8 @@ class PulumiCli:
         environment = self.environment(inherited)
         if capture:
             return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        # A terminal's Ctrl-C reaches the CLI too, which asks there. Elsewhere the CLI gets each signal from us, and only
-        # once: it takes a second one as "end at once".
+        # A terminal's Ctrl-C reaches the CLI too, which asks there. Elsewhere it gets each signal from us, and only once:
+        # it takes a second one as "end at once".
         on_terminal = sys.stdin.isatty()
         with subprocess.Popen(command, env=environment, process_group=None if on_terminal else 0) as process:
             while True:

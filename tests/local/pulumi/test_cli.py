@@ -1,4 +1,4 @@
-"""Pulumi's CLI on a stack: command lines, environment, what its backend holds (runs of it: test_language_host.py)."""
+"""Pulumi's CLI on a stack: command lines, environment, what its backend holds. Runs of it: test_language_host.py."""
 
 from __future__ import annotations
 
