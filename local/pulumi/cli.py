@@ -90,7 +90,7 @@ class PulumiCli:
 
         Raises BuildError, PulumiCliError, StateError.
         """
-        if words and words[0] in _OPERATIONS:
+        if words and words[0] in _OPERATIONS and "--help" not in words:
             instead = "down" if words[0] == "destroy" else words[0]
             raise PulumiCliError(f"`make {instead} STACK={self.stack}` does this with the stack's site and program")
         self._prepare()
@@ -161,8 +161,8 @@ class PulumiCli:
         """Write the files that the CLI needs in the stack's folder."""
         if (self.stack_dir / "state.json").exists():
             raise PulumiCliError(
-                f"{self.stack_dir}/state.json is the state of an earlier release, which did without Pulumi's CLI: "
-                "destroy the stack with that release (`make down`), or move it as CHANGELOG.md says; then remove the file"
+                f"{self.stack_dir}/state.json is the state of an earlier release, before Pulumi's CLI: destroy the stack "
+                "with that release (`make down`), or move it as CHANGELOG.md says; then remove the file"
             )
         (self.stack_dir / backend.BACKEND_FOLDER).mkdir(parents=True, exist_ok=True)
         write_kubernetes(self.tools, self._home)
@@ -195,8 +195,8 @@ class PulumiCli:
         environment = self.environment(inherited)
         if capture:
             return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        # A terminal's Ctrl-C reaches the CLI too, which asks there. Elsewhere it gets each signal from us, and only once:
-        # it takes a second one as "end at once".
+        # A terminal's Ctrl-C reaches the CLI too, which asks there. Elsewhere it gets each signal from us, and once: it
+        # takes a second one as "end at once".
         on_terminal = sys.stdin.isatty()
         with subprocess.Popen(command, env=environment, process_group=None if on_terminal else 0) as process:
             while True:
