@@ -55,7 +55,7 @@ class StateFolder:
         return self.cloud / "machines" / id
 
     def stack(self, name: str) -> Path:
-        """Engine state, passphrase and config copy of a stack."""
+        """What Pulumi's CLI has of a stack, its passphrase and the copy of its file."""
         return self.root / "stacks" / name
 
     def prepare(self) -> None:
@@ -101,7 +101,7 @@ def endpoint(block: AddressBlock) -> str:
 def write_private(path: Path, content: str | bytes) -> None:
     """Write a file that only its user can read, completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".new")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
     temporary.unlink(missing_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:

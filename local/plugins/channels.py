@@ -1,4 +1,4 @@
-"""gRPC between the engine's processes: on loopback only, with messages of any size."""
+"""gRPC between plugins and who uses them: on loopback only, with messages of any size."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A plug-in's process: starts it, reads its port from the first output line, and ends it with the engine.
+"""A plug-in's process: starts it, reads its port from the first output line, and ends it with this process.
 
 Pulumi's Python servers print the port that they listen on as their first line, then whatever the user's code prints.
-The process ends even when the engine is killed: it asks the kernel for a signal at its parent's death. That signal is
+The process ends even when this one is killed: it asks the kernel for a signal at its parent's death. That signal is
 bound to the thread that started the process, so one thread starts it and stays to read from it.
 """
 
@@ -25,7 +25,7 @@ LAST_LINES = 20
 _LAUNCH = (
     "import ctypes, os, signal, sys\n"
     "ctypes.CDLL(None).prctl(1, signal.SIGTERM)\n"
-    "os.getppid() == int(sys.argv[1]) or sys.exit('the engine is gone')\n"
+    "os.getppid() == int(sys.argv[1]) or sys.exit('its parent is gone')\n"
     "os.execv(sys.argv[2], sys.argv[2:])"
 )
 
@@ -97,7 +97,7 @@ class PluginProcess:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                start_new_session=True,  # Ctrl-C is the engine's: it lets running steps finish first.
+                start_new_session=True,  # Ctrl-C is its parent's, which lets running steps finish first.
             )
         except OSError as error:
             self._failure = f"it could not be started: {error.strerror or error}"

@@ -1,4 +1,4 @@
-"""The interface of a resource provider: Pulumi's provider protocol over the engine's values.
+"""The interface of a resource provider: Pulumi's provider protocol over plain values.
 
 Implementations: `kubernetes/` (server-side apply), `recorder.py` (only simulates), and those of clouds that a simulator
 on this machine has (`local.clouds.LocalCloud`). `servicer.py` serves any of them as a plugin.

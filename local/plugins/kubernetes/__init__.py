@@ -1,4 +1,4 @@
-"""Kubernetes objects as the engine's resources: server-side apply to a real API server, with dry runs and awaits."""
+"""Kubernetes objects as Pulumi's resources: server-side apply to a real API server, with dry runs and awaits."""
 
 from local.plugins.kubernetes.provider import KubernetesProvider
 

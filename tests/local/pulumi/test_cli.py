@@ -204,5 +204,5 @@ def test_the_state_of_an_earlier_releases_engine_is_refused(cli: PulumiCli) -> N
     cli.stack_dir.mkdir(parents=True)
     (cli.stack_dir / "state.json").write_text("{}")
 
-    with pytest.raises(PulumiCliError, match="is the state of an earlier release"):
+    with pytest.raises(PulumiCliError, match="is the state of a release before"):
         cli.run("up", [], os.environ)
