@@ -46,6 +46,9 @@ def preview(stack: Rehearsal, checkout: Checkout, packs: Sequence[Pack]) -> Outc
     # Not where the commit happens to be.
     folder = f"{checkout.project}{os.sep}"
     found = of_preview(done.stdout.replace(folder, ""), events.read_text().replace(folder, ""))
+    if done.returncode != 0 and not any(f.fails for f in found.findings) and not found.has_error:
+        why = done.stderr.strip() or f"pulumi ended with code {done.returncode}"
+        found = replace(found, problems=(*found.problems, Problem("error", why)))
     return replace(found, stack=stack.stack)
 
 

@@ -122,6 +122,11 @@ class Outcome:
     unlisted: int = 0
     """How many unchanged resources a digest only counts."""
 
+    @property
+    def has_error(self) -> bool:
+        """Whether the stack could not be planned."""
+        return any(problem.severity == "error" for problem in self.problems)
+
 
 class NotEvents(ValueError):
     """The text is none of the forms; the message says what is wrong."""

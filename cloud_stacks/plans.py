@@ -15,7 +15,7 @@ from cloud_stacks import offline
 from cloud_stacks.comparison import StackReport, report
 from cloud_stacks.offline import Pack, rehearsal
 from cloud_stacks.outcome import Outcome, Problem
-from cloud_stacks.policies.host import PACK_FILE, PolicyHost
+from cloud_stacks.policies.host import PACK_FILE, PolicyError, PolicyHost
 from local.pulumi.project import ProjectError, load_project, stacks_in
 from local.pulumi.rehearsal import Checkout, Rehearsal
 from local.pulumi.toolchain import Toolchain
@@ -51,10 +51,10 @@ def compare(tools: Toolchain, base: Checkout, head: Checkout, choice: Choice) ->
             if stack not in of_base:
                 return report(_outcome(folder, head, choice), stack=stack)
             before = _outcome(folder, base, choice)
-            if not _is_broken(before):
+            if not before.has_error:
                 folder.load(base, offline.left(folder, base))
             after = _outcome(folder, head, choice)
-        if _is_broken(before):
+        if before.has_error:
             alone = Problem("warning", "the base cannot be planned, so every resource counts as new")
             after = replace(after, problems=(*after.problems, alone))
         return report(after, before, stack)
@@ -70,10 +70,6 @@ def preview(tools: Toolchain, checkout: Checkout, choice: Choice) -> list[StackR
             return report(_outcome(folder, checkout, choice), stack=stack)
 
     return _each(_chosen(stacks_of(checkout), choice), one)
-
-
-def _is_broken(outcome: Outcome) -> bool:
-    return any(problem.severity == "error" for problem in outcome.problems)
 
 
 def _chosen(known: set[str] | list[str], choice: Choice) -> list[str]:
@@ -95,7 +91,7 @@ def _outcome(folder: Rehearsal, checkout: Checkout, choice: Choice) -> Outcome:
     try:
         packs = packs_of(checkout, folder.stack, choice)
         return _plain(_with_levels(offline.preview(folder, checkout, packs), folder, checkout, packs))
-    except ProjectError as error:
+    except (PolicyError, ProjectError) as error:
         message = str(error).replace(f"{checkout.project}{os.sep}", "")
         return Outcome(folder.stack, (), (), (Problem("error", message),))
 
@@ -117,8 +113,10 @@ def _with_levels(outcome: Outcome, folder: Rehearsal, checkout: Checkout, packs:
             environment=folder.environment(checkout),
             python=checkout.python,
         )
-        mandatory |= host.mandatory
-        host.close()
+        try:
+            mandatory |= host.mandatory
+        finally:
+            host.close()
     findings = (
         replace(finding, unevaluated_mandatory=finding.level == "not-evaluated" and finding.policy in mandatory)
         for finding in outcome.findings

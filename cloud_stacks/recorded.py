@@ -29,8 +29,10 @@ def resources(digest: Json, events: Iterable[Json], plan: Json) -> list[Json]:
             if new := event.get(kind, {}).get("metadata", {}).get("new"):
                 states[new["urn"]] = {key: value for key, value in new.items() if value}
     for step in digest["steps"]:
-        states[step["urn"]] |= step["newState"]
-    return [_resource(state, plan["resourcePlans"][urn]) for urn, state in states.items()]
+        states[step["urn"]] |= step.get("newState") or {}
+    # What the program only reads is not planned.
+    planned = plan["resourcePlans"]
+    return [_resource(state, planned[urn]) if urn in planned else state for urn, state in states.items()]
 
 
 def _resource(state: Json, planned: Json) -> dict[str, Json]:

@@ -30,6 +30,7 @@ from local.commands import COMMANDS, READING
 from local.errors import BuildError, SiteError
 from local.pulumi.backend import StateError
 from local.pulumi.cli import PulumiCliError
+from local.pulumi.project import ProjectError
 from local.pulumi.rehearsal import RehearsalError
 from local.pulumi.secrets import SecretsError
 from local.stack_file import StackFileError, cloud_of, is_recorded
@@ -75,10 +76,10 @@ def main(argv: list[str] | None = None) -> int:
         # The reader (`| head`) has closed the pipe. Python's flush at exit must not fail as well.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK if options.command in READING else FAILED
-    except (StackFileError, UsageError) as error:
+    except (ProjectError, StackFileError, UsageError) as error:
         return _fail(error, USAGE)
     except (
-        PermissionError,
+        OSError,
         InvalidEntryPoint,
         SiteError,
         SecretsError,

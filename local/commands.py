@@ -17,17 +17,17 @@ from local.stack_run import OK, Run, policies, prepare, report, require_pulumi, 
 
 READING: Final = ("status", "kubeconfig", "kubectl", "logs")
 """The commands that change nothing."""
-_PARTIAL: Final = frozenset({"--target", "-t", "--exclude-protected", "--preview-only"})
-"""The CLI's options with which a `down` leaves resources."""
+_PARTIAL: Final = ("--target", "-t", "--exclude", "-x", "--preview-only")
+"""How the CLI's options begin with which a `down` leaves resources."""
 
 
 def _up(run: Run) -> int:
     check_stack_file(run.stack_file)  # before minutes of building: a mistyped name builds nothing
     cli = require_pulumi(run, "up")
-    cli.require_free()  # so a second `up` fails at once and does not wait for the first one's resources
-    ensure_binaries(report)
-    prepare(run)
-    code = run_pulumi(run, cli, "up", *policies(run.project, run.stack))
+    with cli.alone():  # so a second `up` fails at once and does not wait for the first one's resources
+        ensure_binaries(report)
+        prepare(run)
+        code = run_pulumi(run, cli, "up", *policies(run.project, run.stack))
     if code != OK:
         return code
     for line in run.site.after_up(str(masked_outputs(run.stack_dir).get("clusterId", ""))):
@@ -49,9 +49,9 @@ def _preview(run: Run) -> int:
 def _refresh(run: Run) -> int:
     check_stack_file(run.stack_file)
     cli = require_pulumi(run, "refresh")
-    cli.require_free()
-    prepare(run)
-    return run_pulumi(run, cli, "refresh")
+    with cli.alone():
+        prepare(run)
+        return run_pulumi(run, cli, "refresh")
 
 
 def _down(run: Run) -> int:
@@ -62,12 +62,12 @@ def _down(run: Run) -> int:
         return OK
     if is_in_use(run.stack_dir):
         cli = require_pulumi(run, "destroy")
-        cli.require_free()
-        # The cluster's daemon must delete what it created: its finalizers block the destroy until then.
-        prepare(run, boot=True)
-        if not _others(run) and not _PARTIAL & {option.partition("=")[0] for option in run.pulumi_options}:
-            run.site.end_simulated_machines()  # no stack declares them, and a cluster with machines cannot be deleted
-        code = run_pulumi(run, cli, "destroy")
+        with cli.alone():
+            # The cluster's daemon must delete what it created: its finalizers block the destroy until then.
+            prepare(run, boot=True)
+            if not _others(run) and not any(option.startswith(_PARTIAL) for option in run.pulumi_options):
+                run.site.end_simulated_machines()  # no stack declares them, and a cluster with machines stays
+            code = run_pulumi(run, cli, "destroy")
         if code != OK:
             return code
         if is_in_use(run.stack_dir):

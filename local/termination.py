@@ -4,14 +4,6 @@ from __future__ import annotations
 
 import signal
 from types import FrameType
-from typing import Final
-
-SIGNALS_SEEN_EVERY: Final = 0.5
-"""Seconds that the main thread may wait for others in one go.
-
-Python runs a signal's handler when a wait is interrupted, and then resumes the wait: a second signal during the handler
-is noticed only at the end of that wait.
-"""
 
 
 class Terminated(KeyboardInterrupt):

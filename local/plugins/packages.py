@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from local.clouds import CLOUDS
+from local.errors import BuildError
 from local.plugins.dynamic import PACKAGE as DYNAMIC
 from local.plugins.provider import Provider, ProviderFactory
 from local.plugins.recorder import Recorder, StandIn
@@ -50,12 +51,14 @@ def offline_factory_of(package: str, python: str) -> ProviderFactory:
 
 
 def installed(python: str = sys.executable) -> dict[str, str]:
-    """The versions of the packages whose SDKs an interpreter has."""
+    """The versions of the packages whose SDKs an interpreter has. Raises BuildError."""
     code = "import json, sys; print(json.dumps(sys.path))"
-    found = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=False)
+    if found.returncode != 0:
+        raise BuildError(f"{python} does not run: {found.stderr.strip()}")
     files = [file for folder in json.loads(found.stdout) for file in Path(folder).glob("pulumi_*/pulumi-plugin.json")]
     plugins = [json.loads(file.read_text()) for file in files]
-    return {plugin["name"]: plugin["version"] for plugin in plugins if plugin.get("resource")}
+    return {each["name"]: each["version"] for each in plugins if each.get("resource") and "version" in each}
 
 
 def write_launchers(home: Path, versions: Mapping[str, str]) -> None:
@@ -83,9 +86,14 @@ def _in_cache(home: Path, name: str, version: str) -> Path:
 def _write_launcher(file: Path, *arguments: str) -> None:
     # Isolated: the modules of the program's folder must not replace ours.
     command = shlex.join([sys.executable, "-I", "-m", __package__, *arguments])
+    script = f'#!/bin/sh\nexec {command} "$@"\n'
+    if file.is_file() and not file.is_symlink() and file.read_text() == script:
+        return
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
-    file.chmod(0o755)
+    new = file.with_name(f".{file.name}.{os.getpid()}")
+    new.write_text(script)
+    new.chmod(0o755)
+    new.replace(file)  # at once: another run may be starting it
 
 
 def _of_clouds() -> Mapping[str, ProviderFactory]:

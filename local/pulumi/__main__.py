@@ -1,4 +1,4 @@
-"""Runs Pulumi's CLI for a project of one's own: `python -m local.pulumi COMMAND …`, with this Python as its `python3`.
+"""Runs Pulumi's CLI for a project of one's own: `python -m local.pulumi COMMAND …`.
 
 A CLI that was built here has its PULUMI_HOME in the user's cache, with the Kubernetes provider and no other.
 """
@@ -20,14 +20,15 @@ def main() -> NoReturn:
     """Replace this process by the CLI, or end it with the reason why that is impossible."""
     try:
         tools = toolchain.find(report)
-    except BuildError as error:
+        environment = {**os.environ, **tools.variables}
+        environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", os.defpath)])
+        if not tools.is_official and "PULUMI_HOME" not in environment:
+            home = cache_directory() / "pulumi-home"
+            write_kubernetes(tools, home)
+            environment["PULUMI_HOME"] = str(home)
+        os.execve(tools.pulumi, ["pulumi", *sys.argv[1:]], environment)
+    except (BuildError, OSError) as error:
         sys.exit(f"error: {error}")
-    environment = {**os.environ, **tools.variables}
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", os.defpath)])
-    if toolchain.PYTHON in tools.variables:
-        home = Path(environment.setdefault("PULUMI_HOME", str(cache_directory() / "pulumi-home")))
-        write_kubernetes(tools, home)
-    os.execve(tools.pulumi, ["pulumi", *sys.argv[1:]], environment)
 
 
 if __name__ == "__main__":

@@ -113,9 +113,7 @@ def locks(stack_dir: Path) -> Iterator[Lock]:
 
 def held_by(lock: Lock, stack: str) -> str:
     """What to do about the lock of a run that may be alive."""
-    gone = (
-        "" if lock.is_here else f'; if that machine or process is gone: make pulumi STACK={stack} ARGS="cancel --yes"'
-    )
+    gone = f'; if that is no run of Pulumi, or its machine is gone: make pulumi STACK={stack} ARGS="cancel --yes"'
     run = f"process {lock.pid} on {lock.host}, since {lock.since}"
     return f"another run is changing stack {stack} ({run}): wait for it, or press Ctrl-C where it runs{gone}"
 

@@ -17,12 +17,14 @@ from local.control_plane.binaries import TOOLS, cache_directory
 from local.control_plane.go_tool import GoTool
 from local.control_plane.toolchain import find_go
 from local.errors import BuildError, Report
-from local.pulumi.toolchain import LAUNCHERS, PYTHON, Toolchain, find
+from local.pulumi.toolchain import LAUNCHERS, Toolchain, find
 
 _MODULE: Final = "github.com/pulumi/pulumi"
 _KUBERNETES: Final = "github.com/pulumi/pulumi-kubernetes/provider/v4"
 _SCRIPTS: Final = ("cmd/pulumi-language-python-exec", "dist/pulumi-resource-pulumi-python")
 """Of Pulumi's SDK for Python, by their paths in sdk/v3/python."""
+
+_DOWNLOAD_SECONDS: Final = 180.0
 
 PULUMI: Final = GoTool(
     folder="pulumi",
@@ -79,10 +81,14 @@ def _kubernetes() -> GoTool:
 
 def _downloads(tools: Toolchain, wanted: str, report: Report) -> bool:
     """Whether the CLI on PATH has downloaded the Kubernetes provider; one that was built has no network here."""
-    if PYTHON in tools.variables or os.environ.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"):
+    if not tools.is_official or os.environ.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"):
         return False
     command = [str(tools.pulumi), "plugin", "install", "resource", "kubernetes", wanted]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_DOWNLOAD_SECONDS)
+    except subprocess.TimeoutExpired:
+        report("Pulumi's Kubernetes provider takes too long to download")
+        return False
     if done.returncode != 0:
         report(f"Pulumi's Kubernetes provider cannot be downloaded: {done.stderr.strip()}")
     return done.returncode == 0
@@ -93,8 +99,8 @@ def _module_folder(report: Report) -> Path:
     go = find_go(cache_directory(), TOOLS, report)
     command = [str(go), "list", "-m", "-f", "{{.Dir}}", f"{_MODULE}/sdk/v3"]
     done = subprocess.run(command, cwd=TOOLS / PULUMI.folder, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise BuildError(f"go list of {_MODULE}/sdk/v3 failed:\n{done.stderr.strip()}")
+    if done.returncode != 0 or not done.stdout.strip():
+        raise BuildError(f"go list of {_MODULE}/sdk/v3 failed: is Go's module cache gone?\n{done.stderr.strip()}")
     return Path(done.stdout.strip())
 
 

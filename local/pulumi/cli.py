@@ -7,22 +7,29 @@ write an encryptionsalt into the project's file.
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import yaml
 
 from local.machine.processes import MARK, kill_leftovers
 from local.plugins.packages import installed, write_launchers
 from local.pulumi import backend, builds, passphrase, toolchain
+from local.pulumi.project import load_project
 from local.pulumi.secrets import PASSPHRASE_VARIABLE
 from local.pulumi.toolchain import Toolchain
 from local.state_folder import write_private
 from local.termination import Terminated
+
+_OPERATIONS: Final = frozenset({"up", "preview", "refresh", "destroy"})
 
 
 class PulumiCliError(Exception):
@@ -56,7 +63,6 @@ class PulumiCli:
         found["PULUMI_BACKEND_URL"] = (self.stack_dir / backend.BACKEND_FOLDER).as_uri()
         found["PULUMI_STACK"] = self.stack
         found["PULUMI_SKIP_UPDATE_CHECK"] = "true"
-        found[MARK] = str(self.stack_dir)
         found["PULUMI_DIY_BACKEND_GZIP"] = "false"  # backend.py reads the state
         if PASSPHRASE_VARIABLE not in inherited:
             named = inherited.get(passphrase.FILE_VARIABLE)
@@ -84,6 +90,9 @@ class PulumiCli:
 
         Raises BuildError, PulumiCliError, StateError.
         """
+        if words and words[0] in _OPERATIONS:
+            instead = "down" if words[0] == "destroy" else words[0]
+            raise PulumiCliError(f"`make {instead} STACK={self.stack}` does this with the stack's site and program")
         self._prepare()
         if backend.deployment(self.stack_dir) is None:
             self._create(os.environ)
@@ -92,21 +101,41 @@ class PulumiCli:
             place = ["--cwd", str(self.project), "--config-file", str(source.absolute())]
         return self._call([*words, *place], os.environ).returncode
 
-    def require_free(self) -> None:
-        """Remove the locks of killed runs of this machine. Raises PulumiCliError for a run that may be alive."""
-        for lock in backend.locks(self.stack_dir):
-            if lock.alive:
-                raise PulumiCliError(backend.held_by(lock, self.stack))
-        if dead := [str(lock.pid) for lock in backend.locks(self.stack_dir)]:
-            # What that run started may still be at work: the server of dynamic resources never looks for the CLI.
-            kill_leftovers(self.stack_dir)
-            self._call(["cancel", "--yes", "--cwd", str(self.stack_dir)], os.environ, capture=True)
-            report(f"removed the lock of a run that was killed (process {', '.join(dead)})")
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep out other runs that change the stack, and remove the locks of those that were killed on this machine.
+
+        Raises PulumiCliError, which names a run that may be alive.
+        """
+        self.stack_dir.mkdir(parents=True, exist_ok=True)
+        # The CLI's own lock begins only with its run; two runs must not both end what a third one left.
+        with (self.stack_dir / "run.lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise PulumiCliError(f"another run is changing stack {self.stack}: wait for it") from None
+            locks = list(backend.locks(self.stack_dir))
+            if living := next((lock for lock in locks if lock.alive), None):
+                raise PulumiCliError(backend.held_by(living, self.stack))
+            if locks:
+                self._end_killed(locks)
+            yield
+
+    def _end_killed(self, locks: Sequence[backend.Lock]) -> None:
+        # What that run started may still be at work: the server of dynamic resources never looks for the CLI.
+        while kill_leftovers(self.stack_dir):
+            continue
+        done = self._call(["cancel", "--yes", "--cwd", str(self.stack_dir)], os.environ, capture=True)
+        if done.returncode != 0:
+            raise PulumiCliError(f"the lock of a killed run could not be removed: {done.stderr.strip()}")
+        report(f"removed the lock of a run that was killed (process {', '.join(str(lock.pid) for lock in locks)})")
 
     def check_options(self, command: str, options: Sequence[str]) -> str:
         """What the CLI has against these options of a command; "" if it takes them. Nothing is started."""
         done = self._call([command, *options, "--help"], os.environ, capture=True)
-        return "" if done.returncode == 0 else done.stderr.strip().removeprefix("error: ")
+        if done.returncode == 0:
+            return ""
+        return done.stderr.strip().removeprefix("error: ") or f"pulumi ended with code {done.returncode}"
 
     def run(self, command: str, options: Sequence[str], environment: Mapping[str, str]) -> int:
         """Run preview, up, refresh or destroy; returns the CLI's exit code.
@@ -118,7 +147,10 @@ class PulumiCli:
         if backend.deployment(self.stack_dir) is None:
             self._create(environment)
         asks = sys.stdin.isatty() and sys.stdout.isatty()
-        code = self._call(self.operation(command, options, asks=asks), environment).returncode
+        call = self.operation(command, options, asks=asks)
+        # A preview may run beside another run, and is not ended with what that one left.
+        marked = environment if call[0] == "preview" else {**environment, MARK: str(self.stack_dir)}
+        code = self._call(call, marked).returncode
         if created := backend.killed_creates(self.stack_dir):
             again = "" if command == "up" and code == 0 else "`up` makes it again, which finds what was made; then "
             clear = f'make refresh STACK={self.stack} ARGS="--skip-preview --clear-pending-creates"'
@@ -129,14 +161,13 @@ class PulumiCli:
         """Write the files that the CLI needs in the stack's folder."""
         if (self.stack_dir / "state.json").exists():
             raise PulumiCliError(
-                f"{self.stack_dir}/state.json is the state of an earlier release's own engine: destroy the stack with "
-                "that release (`make down`), or remove the file if nothing of the stack is left"
+                f"{self.stack_dir}/state.json is the state of an earlier release, which did without Pulumi's CLI: "
+                "destroy the stack with that release (`make down`), or move it as CHANGELOG.md says; then remove the file"
             )
         (self.stack_dir / backend.BACKEND_FOLDER).mkdir(parents=True, exist_ok=True)
         write_kubernetes(self.tools, self._home)
         write_launchers(self._home, {name: each for name, each in installed().items() if name != "kubernetes"})
-        name = yaml.safe_load((self.project / "Pulumi.yaml").read_text())["name"]
-        manifest = yaml.safe_dump({"name": name, "runtime": "python"})
+        manifest = yaml.safe_dump({"name": load_project(self.project).name, "runtime": "python"})
         write_private(self.stack_dir / "Pulumi.yaml", f"# For `pulumi stack` commands in this folder.\n{manifest}")
 
     def _create(self, environment: Mapping[str, str]) -> None:
@@ -160,19 +191,23 @@ class PulumiCli:
     def _call(
         self, arguments: Sequence[str], inherited: Mapping[str, str], *, capture: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        pipe = subprocess.PIPE if capture else None
         command = [str(self.tools.pulumi), *arguments]
         environment = self.environment(inherited)
-        with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+        if capture:
+            return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        # A terminal's Ctrl-C reaches the CLI too, which asks there. Elsewhere it gets each signal from us, and only once:
+        # it takes a second one as "end at once".
+        on_terminal = sys.stdin.isatty()
+        with subprocess.Popen(command, env=environment, process_group=None if on_terminal else 0) as process:
             while True:
                 try:
-                    output, errors = process.communicate()
-                    return subprocess.CompletedProcess(command, process.returncode, output, errors)
+                    return subprocess.CompletedProcess(command, process.wait())
                 except Terminated:
                     process.terminate()
                 except KeyboardInterrupt:
-                    # The terminal's Ctrl-C also reached the CLI, which must end by itself to complete the state.
-                    continue
+                    # The CLI must end by itself, to complete the state.
+                    if not on_terminal:
+                        process.send_signal(signal.SIGINT)
 
 
 def on_stack(project: Path, stack: str, stack_dir: Path) -> PulumiCli:
@@ -187,14 +222,16 @@ def write_kubernetes(tools: Toolchain, home: Path) -> None:
     provider = builds.kubernetes_provider(tools, report)
     if provider == plugin:
         return
-    plugin.unlink(missing_ok=True)
     if provider is None:
         report("our own Kubernetes provider stands in for Pulumi's, which `make binaries` builds")
         write_launchers(home, {"kubernetes": version})
-    else:
-        plugin.parent.mkdir(parents=True, exist_ok=True)
-        plugin.symlink_to(provider)
+        return
+    plugin.parent.mkdir(parents=True, exist_ok=True)
+    new = plugin.with_name(f".{plugin.name}.{os.getpid()}")
+    new.symlink_to(provider)
+    new.replace(plugin)  # at once: another run may be starting it
 
 
 def report(line: str) -> None:
+    """Print a line about what the CLI needs."""
     print(f"pulumi: {line}", file=sys.stderr, flush=True)

@@ -29,6 +29,8 @@ _SHOWN: Final = 32
 _MESSAGE_BYTES: Final = 400 << 20
 """The largest message, as in Pulumi's own plugins (sdk/go/common/util/rpcutil)."""
 _CHUNK: Final = 1 << 16
+_THREADS: Final = 64
+"""The program and each policy pack hold one for the whole run."""
 
 
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
@@ -206,7 +208,7 @@ def main() -> None:
     """Serve on a free port, which is the first line of the output, until the CLI ends."""
     host = LanguageHost(sys.argv[-1])
     server = grpc.server(
-        ThreadPoolExecutor(),
+        ThreadPoolExecutor(_THREADS),
         options=[("grpc.max_receive_message_length", _MESSAGE_BYTES), ("grpc.max_send_message_length", -1)],
     )
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)

@@ -20,11 +20,6 @@ PASSPHRASE_FILE: Final = "passphrase"
 FILE_VARIABLE: Final = f"{PASSPHRASE_VARIABLE}_FILE"
 
 
-def is_given() -> bool:
-    """Whether the environment says which passphrase to use."""
-    return PASSPHRASE_VARIABLE in os.environ or bool(os.environ.get(FILE_VARIABLE))
-
-
 def passphrase_of(directory: Path, *, needed: bool, create: bool) -> str:
     """The passphrase of the stack in that folder.
 

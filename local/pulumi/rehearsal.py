@@ -28,7 +28,7 @@ PLACEHOLDER: Final = "[placeholder]"
 """Replaces each secret of a stack file."""
 _PASSPHRASE: Final = "placeholder"
 _KEPT: Final = (
-    *("HOME", "LANG", "LC_ALL", "PATH", "TERM", "TMPDIR", "XDG_CACHE_HOME"),
+    *("LANG", "LC_ALL", "PATH", "TERM", "TMPDIR"),
     *("GITHUB_ACTIONS", "GITLAB_CI", "NO_COLOR"),
 )
 """What a program sees of the environment: the result is the same wherever a stack is planned, and no key is used."""
@@ -96,7 +96,8 @@ class Rehearsal:
         python = Path(checkout.python).parent
         return {
             **found,
-            "PATH": os.pathsep.join([str(first), str(python), found.get("PATH", os.defpath)]),
+            "HOME": str(self.folder),  # the user's has keys
+            "PATH": os.pathsep.join([str(first), str(python), *_without_plugins(found.get("PATH", os.defpath))]),
             # The commit's own modules come before those that are installed.
             "PYTHONPATH": str(checkout.project),
             "PULUMI_BACKEND_URL": (self.folder / "state").as_uri(),
@@ -106,6 +107,13 @@ class Rehearsal:
             "PULUMI_HOME": str(home),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
         }
+
+
+def _without_plugins(path: str) -> list[str]:
+    """The folders of PATH without those that have providers, which the CLI would prefer to recorders."""
+    own = {"pulumi-resource-pulumi-python", "pulumi-resource-pulumi-nodejs"}
+    folders = path.split(os.pathsep)
+    return [each for each in folders if {file.name for file in Path(each).glob("pulumi-resource-*")} <= own]
 
 
 def placeholders(config: Mapping[str, Any], project: str) -> dict[str, Any]:

@@ -25,10 +25,15 @@ LAUNCHERS: Final = Path(__file__).parent / "bin"
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A CLI, and the variables that its runs need so that it finds its parts."""
+    """A CLI, and the variables that its runs need so that it finds its parts; none for an official one."""
 
     pulumi: Path
     variables: Mapping[str, str]
+
+    @property
+    def is_official(self) -> bool:
+        """Whether it comes from PATH, with its own language host."""
+        return not self.variables
 
 
 def find(report: Report) -> Toolchain:
@@ -38,9 +43,9 @@ def find(report: Report) -> Toolchain:
     """
     path = os.environ.get("PATH", os.defpath)
     if (found := shutil.which("pulumi", path=path)) is not None:
-        if (known := cli_version(Path(found))) is not None and known >= OLDEST:
-            return Toolchain(Path(found), _without_language_host(Path(found), path))
-        report(f"{found} is older than {'.'.join(map(str, OLDEST))}: not used")
+        if not (wrong := _wrong(Path(found), path)):
+            return Toolchain(Path(found), {})
+        report(f"{found} {wrong}: not used")
     if find_spec(f"{__package__}.builds") is None:  # a wheel has no Go modules
         needed = f"version {'.'.join(map(str, OLDEST))} or newer"
         raise BuildError(f"Pulumi's CLI, {needed}, is not on PATH: install it by https://www.pulumi.com/docs/install/")
@@ -61,9 +66,14 @@ def cli_version(pulumi: Path) -> tuple[int, ...] | None:
     return tuple(map(int, match.groups())) if match else None
 
 
-def _without_language_host(pulumi: Path, path: str) -> dict[str, str]:
-    """Ours last on PATH, where the CLI's own language host is neither there nor beside the CLI."""
+def _wrong(pulumi: Path, path: str) -> str:
+    """Why a CLI on PATH cannot be used; "" if it can."""
+    version = cli_version(pulumi)
+    if version is None:
+        return "does not say its version"
+    if version < OLDEST:
+        return f"is older than {'.'.join(map(str, OLDEST))}"
     name = "pulumi-language-python"
-    if shutil.which(name, path=path) or (pulumi.resolve().parent / name).exists():
-        return {}
-    return {"PATH": os.pathsep.join([path, str(LAUNCHERS)]), PYTHON: sys.executable}
+    if shutil.which(name, path=path) is None and not (pulumi.resolve().parent / name).exists():
+        return f"has no {name}"
+    return ""

@@ -55,9 +55,16 @@ DIFFERENCES: tuple[Difference, ...] = (
         "a group holds 60 rules: about 25 Services of two ports; and nobody reaches a node port past the load balancer",
     ),
     Difference(
-        "nlb-extra-security-groups|nlb-own-security-groups",
+        "nlb-extra-security-groups",
+        "refused",
+        "refuses extra groups of a network load balancer (1.34 ignored them)",
+        "adds them",
+        "AWS can",
+    ),
+    Difference(
+        "nlb-own-security-groups",
         "load_balancers/0/security_groups/of_people",
-        "ignores the annotation on network load balancers",
+        "ignores the annotation on network load balancers, unless `NLBSecurityGroupMode = Managed`",
         "does as it says",
         "a limit on who may reach a Service must not be dropped in silence",
     ),

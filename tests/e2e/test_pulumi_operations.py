@@ -77,7 +77,7 @@ def test_a_second_run_is_refused_while_the_first_works_and_ctrl_c_ends_that_one_
     try:
         assert "another run is changing stack local" in stack.run("up", expect=1)
     finally:
-        stack.signal_pulumi(signal.SIGINT)
+        run.send_signal(signal.SIGINT)
         assert run.wait() != 0
 
     stack.scale_workers(3)

@@ -39,7 +39,7 @@ class Cli:
 
     def __init__(self, fakes: Fakes, project: Path, stack: str, stack_dir: Path) -> None:
         self.run = fakes.pulumi
-        self.require_free = PulumiCli(Toolchain(Path("pulumi"), {}), project, stack, stack_dir).require_free
+        self.alone = PulumiCli(Toolchain(Path("pulumi"), {}), project, stack, stack_dir).alone
 
     def check_options(self, _: str, options: Sequence[str]) -> str:
         return f"unknown flag: {options[0]}" if "--targt" in options else ""

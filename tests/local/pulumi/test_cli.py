@@ -1,4 +1,4 @@
-"""Pulumi's CLI on a stack: command lines, environment, and what its backend holds. The real one: test_real_cli.py."""
+"""Pulumi's CLI on a stack: command lines, environment, what its backend holds. Runs of it: test_language_host.py."""
 
 from __future__ import annotations
 
@@ -135,18 +135,27 @@ def test_the_lock_of_a_run_that_was_killed_here_is_dead(cli: PulumiCli, ended_pi
     assert [lock.alive for lock in locks(cli.stack_dir)] == [False]
 
 
-@pytest.mark.parametrize(("host", "removable"), [(socket.gethostname(), False), ("elsewhere", True)])
-def test_a_lock_that_may_be_alive_is_an_error_with_a_removal_only_for_other_machines(
-    cli: PulumiCli, host: str, removable: bool
-) -> None:
+@pytest.mark.parametrize("host", [socket.gethostname(), "elsewhere"])
+def test_a_lock_that_may_be_alive_is_an_error_with_its_removal(cli: PulumiCli, host: str) -> None:
     write_lock(cli, os.getpid(), host)
 
-    with pytest.raises(PulumiCliError) as caught:
-        cli.require_free()
+    with pytest.raises(PulumiCliError) as caught, cli.alone():
+        pytest.fail("it began")
 
     run = f"another run is changing stack local (process {os.getpid()} on {host}, since 2026-11-22T12:30:02Z)"
     assert str(caught.value).startswith(run)
-    assert str(caught.value).endswith('make pulumi STACK=local ARGS="cancel --yes"') is removable
+    assert str(caught.value).endswith('make pulumi STACK=local ARGS="cancel --yes"')
+
+
+def test_a_run_that_has_not_begun_yet_keeps_others_out(cli: PulumiCli) -> None:
+    with cli.alone(), pytest.raises(PulumiCliError, match="another run is changing stack local"), cli.alone():
+        pytest.fail("it began")
+
+
+@pytest.mark.parametrize("operation", ["up", "destroy"])
+def test_an_operation_is_left_to_the_command_that_has_the_site(cli: PulumiCli, operation: str) -> None:
+    with pytest.raises(PulumiCliError, match="with the stack's site and program"):
+        cli.command([operation], cli.stack_file)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', '{"pid": null, "hostname": "a", "timestamp": "b"}'])
@@ -195,5 +204,5 @@ def test_the_state_of_an_earlier_releases_engine_is_refused(cli: PulumiCli) -> N
     cli.stack_dir.mkdir(parents=True)
     (cli.stack_dir / "state.json").write_text("{}")
 
-    with pytest.raises(PulumiCliError, match="is the state of an earlier release's own engine"):
+    with pytest.raises(PulumiCliError, match="is the state of an earlier release"):
         cli.run("up", [], os.environ)
