@@ -142,7 +142,7 @@ def of_preview(digest: str, events: str) -> Outcome:
 
 
 def of_text(text: str) -> Outcome:
-    """The outcome of what an engine wrote as JSON. Raises NotEvents."""
+    """The outcome of what the CLI wrote as JSON. Raises NotEvents."""
     try:
         first = json.loads(text)
     except ValueError:
@@ -153,13 +153,13 @@ def of_text(text: str) -> Outcome:
         else:
             outcome = _of_events([json.loads(line) for line in text.splitlines() if line.strip()], {})
         if not (outcome.resources or outcome.findings or outcome.problems or outcome.unlisted):
-            # What is left of an engine that failed: a plan of nothing would read as a stack that does not change.
+            # What is left of a run that failed: a plan of nothing would read as a stack that does not change.
             raise ValueError("it is empty")
         return outcome
     except ValueError as error:
         raise NotEvents(f"neither the digest of `preview --json` nor one engine event a line: {error}") from None
     except (AttributeError, KeyError, TypeError) as error:
-        raise NotEvents(f"an event is not as engines write it: {type(error).__name__}: {error}") from None
+        raise NotEvents(f"an event is not as the CLI writes it: {type(error).__name__}: {error}") from None
 
 
 def _of_events(bodies: Iterable[Json], places: Mapping[str, Place]) -> Outcome:

@@ -1,4 +1,4 @@
-"""The command line: what it refuses, and reports of what engines wrote."""
+"""The command line: what it refuses, and reports of what the CLI wrote."""
 
 from __future__ import annotations
 
