@@ -161,8 +161,8 @@ class PulumiCli:
         """Write the files that the CLI needs in the stack's folder."""
         if (self.stack_dir / "state.json").exists():
             raise PulumiCliError(
-                f"{self.stack_dir}/state.json is the state of a release before Pulumi's CLI: destroy the stack with that "
-                "release (`make down`), or move it as CHANGELOG.md says; then remove the file"
+                f"{self.stack_dir}/state.json is the state of a release before Pulumi's CLI: destroy the stack with it "
+                "(`make down`), or move it as CHANGELOG.md says; then remove the file"
             )
         (self.stack_dir / backend.BACKEND_FOLDER).mkdir(parents=True, exist_ok=True)
         write_kubernetes(self.tools, self._home)
