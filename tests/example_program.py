@@ -84,7 +84,6 @@ class Example:
                 "PULUMI_BACKEND_URL": (self.state / "backend").as_uri(),
                 "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
                 "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-                "PULUMI_HOME": str(self.state / "home"),
                 "PULUMI_SKIP_CONFIRMATIONS": "true",
                 "PULUMI_SKIP_UPDATE_CHECK": "true",
             },
