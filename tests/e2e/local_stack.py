@@ -50,7 +50,7 @@ class LocalStack:
         shutil.copy(ROOT / "stacks" / stack_file.name, stack_file)
         return cls(state, stack_file, name)
 
-    def run(self, verb: str, *arguments: str, expect: int = 0) -> str:
+    def run(self, verb: str, *arguments: str, expect: int = 0, **environment: str) -> str:
         """Run `python -m local VERB`; returns its output, a failure's with its errors.
 
         The test fails with all of it if the exit code differs.
@@ -62,7 +62,7 @@ class LocalStack:
             text=True,
             timeout=RUN_SECONDS,
             check=False,
-            env={**os.environ, "PULUMI_DEBUG_COMMANDS": "true"},  # for --event-log
+            env={**os.environ, "PULUMI_DEBUG_COMMANDS": "true", **environment},  # for --event-log
         )
         assert done.returncode == expect, f"{verb}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr if expect else done.stdout
