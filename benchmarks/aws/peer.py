@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-from local.control_plane.go_tool import GoTool
+from local.go.tool import GoTool
 
 CONTROLLER = GoTool(
     folder="aws-peer",

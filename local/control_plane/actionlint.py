@@ -9,8 +9,8 @@ import os
 import sys
 from typing import NoReturn
 
-from local.control_plane.go_tool import GoTool
 from local.errors import BuildError
+from local.go.tool import GoTool
 
 ACTIONLINT = GoTool(
     folder="actionlint",

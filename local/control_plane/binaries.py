@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.control_plane.build import LDFLAGS, build
 from local.control_plane.components import BINARIES, ETCD
-from local.control_plane.toolchain import find_go
 from local.errors import BuildError, Report
+from local.go.build import LDFLAGS, build
+from local.go.compiler import find_go
+from local.go.modules import TOOLS, cache_directory, required_version
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
 KUBERNETES = "kubernetes"
 """The program that is all components but etcd: it is the one by whose name it is called."""
 PACKAGES = {ETCD: "go.etcd.io/etcd/server/v3", KUBERNETES: "./control-plane"}
@@ -57,14 +57,6 @@ def ensure(report: Report) -> Binaries:
     return Binaries({name: paths.get(name, cache / name) for name in BINARIES})
 
 
-def cache_directory() -> Path:
-    """The user's cache for this project: $XDG_CACHE_HOME/cloud-controller or ~/.cache/cloud-controller."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    # The XDG specification requires relative paths to be ignored.
-    root = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
-    return root / "cloud-controller"
-
-
 def cache_key() -> str:
     """What the binaries depend on: the module, the build's flags, and the machine type."""
     digest = hashlib.sha256()
@@ -79,14 +71,6 @@ def pinned_versions() -> dict[str, str]:
     kubernetes = required_version(TOOLS / "go.mod", "k8s.io/kubernetes")
     etcd = required_version(TOOLS / "go.mod", PACKAGES[ETCD])
     return {name: etcd if name == ETCD else kubernetes for name in BINARIES}
-
-
-def required_version(go_mod: Path, module: str) -> str:
-    """The version of a module that another requires, as in `v1.37.2`. Raises BuildError if it requires none."""
-    match = re.search(rf"^\s*(?:require\s+)?{re.escape(module)}\s+(v\S+)", go_mod.read_text(), re.MULTILINE)
-    if match is None:
-        raise BuildError(f"{go_mod} does not require {module}")
-    return match[1]
 
 
 def has_version(binary: Path, version: str) -> bool:

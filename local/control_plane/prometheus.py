@@ -6,8 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from local.control_plane.go_tool import GoTool
 from local.errors import BuildError
+from local.go.tool import GoTool
 
 _MODULE = "github.com/prometheus/prometheus"
 # Service discovery by every cloud's SDK would take ten of twelve minutes to compile; static targets stay.

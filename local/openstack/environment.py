@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from local.control_plane.binaries import cache_directory
+from local.go.modules import cache_directory
 
 LOCK = Path(__file__).with_name("requirements.txt")
 Report = Callable[[str], None]

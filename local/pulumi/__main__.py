@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from local.control_plane.binaries import cache_directory
 from local.errors import BuildError
+from local.go.modules import cache_directory
 from local.pulumi import toolchain
 from local.pulumi.cli import report, write_kubernetes
 

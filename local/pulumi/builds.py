@@ -13,10 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from local.control_plane.binaries import TOOLS, cache_directory
-from local.control_plane.go_tool import GoTool
-from local.control_plane.toolchain import find_go
 from local.errors import BuildError, Report
+from local.go.compiler import find_go
+from local.go.modules import TOOLS, cache_directory
+from local.go.tool import GoTool
 from local.pulumi.toolchain import LAUNCHERS, Toolchain, find
 
 _MODULE: Final = "github.com/pulumi/pulumi"

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from local.control_plane import binaries, toolchain
+from local.control_plane import binaries
 from local.control_plane.components import API_SERVER, BINARIES, ETCD
 from local.errors import BuildError
+from local.go import compiler, modules
 
 VERSIONS = {
     ETCD: "etcd Version: 3.7.3\nGit SHA: none",
@@ -49,7 +50,7 @@ def test_binaries_on_path_are_used_when_their_version_matches(monkeypatch: pytes
 def test_the_cache_is_used_instead_of_another_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, other: str
 ) -> None:
-    cached = offer(binaries.cache_directory() / "control-plane" / binaries.cache_key(), VERSIONS)
+    cached = offer(modules.cache_directory() / "control-plane" / binaries.cache_key(), VERSIONS)
     assets = offer(tmp_path / "assets", VERSIONS | {API_SERVER: other})
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
 
@@ -84,7 +85,7 @@ def test_a_failed_build_leaves_nothing_and_reports_the_compilers_output(
     with pytest.raises(BuildError, match=r"etcd v3\.7\.3 failed:\nno space left on device"):
         binaries.ensure(lambda _: None)
 
-    cache = binaries.cache_directory() / "control-plane" / binaries.cache_key()
+    cache = modules.cache_directory() / "control-plane" / binaries.cache_key()
     assert [path.name for path in cache.iterdir()] == ["lock"]
 
 
@@ -110,7 +111,7 @@ def test_missing_binaries_are_built_once_and_reported(monkeypatch: pytest.Monkey
 
 @pytest.mark.integration
 def test_an_interrupted_builds_finished_binaries_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    cached = offer(binaries.cache_directory() / "control-plane" / binaries.cache_key(), {ETCD: VERSIONS[ETCD]})
+    cached = offer(modules.cache_directory() / "control-plane" / binaries.cache_key(), {ETCD: VERSIONS[ETCD]})
     monkeypatch.setenv("PATH", f"{fake_go(tmp_path / 'go', 'exit 1')}:/usr/bin:/bin")
 
     with pytest.raises(BuildError, match="go build of kubernetes"):
@@ -126,13 +127,13 @@ def test_an_interrupted_builds_finished_binaries_are_kept(monkeypatch: pytest.Mo
 def test_an_old_go_compiler_is_not_used(tmp_path: Path, version: str, fits: bool) -> None:
     go = fake_go(tmp_path / "go", "", version) / "go"
 
-    found = toolchain.go_version(go)
+    found = compiler.go_version(go)
 
-    assert (found is not None and found >= toolchain.required_go(tmp_path / "tools" / "go.mod")) is fits
+    assert (found is not None and found >= compiler.required_go(tmp_path / "tools" / "go.mod")) is fits
 
 
 def test_the_pinned_versions_of_this_checkout_are_read() -> None:
-    assert toolchain.pinned_go(Path(__file__).parents[3] / "tools")
+    assert compiler.pinned_go(Path(__file__).parents[3] / "tools")
 
 
 def tools(directory: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Builds a program that is no part of the control plane, from its Go module in tools/: once per machine."""
+"""Builds a program from its Go module in tools/: once per machine."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.control_plane.binaries import TOOLS, cache_directory, required_version
-from local.control_plane.build import LDFLAGS, build
-from local.control_plane.toolchain import find_go
 from local.errors import Report
+from local.go.build import LDFLAGS, build
+from local.go.compiler import find_go
+from local.go.modules import TOOLS, cache_directory, required_version
 
 
 @dataclass(frozen=True, slots=True)

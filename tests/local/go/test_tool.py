@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from local.control_plane import go_tool
 from local.control_plane.actionlint import ACTIONLINT
-from local.control_plane.go_tool import GoTool
 from local.control_plane.prometheus import PROMETHEUS, PROMTOOL, promtool
 from local.errors import BuildError, Report
+from local.go import tool
+from local.go.tool import GoTool
 
 LINT = GoTool(folder="lint", module="example.com/lint", package="example.com/lint/cmd/lint", takes="seconds")
 
@@ -24,9 +24,9 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (folder / "go.mod").write_text("module a\n\nrequire (\n\texample.com/lint v1.2.3 // indirect\n)\n")
     (folder / "go.sum").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(go_tool, "TOOLS", tmp_path / "tools")
-    monkeypatch.setattr(go_tool, "find_go", lambda *_: Path("go"))
-    monkeypatch.setattr(go_tool, "build", build)
+    monkeypatch.setattr(tool, "TOOLS", tmp_path / "tools")
+    monkeypatch.setattr(tool, "find_go", lambda *_: Path("go"))
+    monkeypatch.setattr(tool, "build", build)
     return folder
 
 
@@ -71,13 +71,13 @@ def test_a_module_that_is_not_required_is_named() -> None:
 
 
 def test_actionlint_is_pinned_in_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(go_tool, "TOOLS", Path(__file__).parents[3] / "tools")
+    monkeypatch.setattr(tool, "TOOLS", Path(__file__).parents[3] / "tools")
 
     assert ACTIONLINT.version() == "v1.7.12"
 
 
 def test_prometheus_is_pinned_in_tools_without_service_discovery(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(go_tool, "TOOLS", Path(__file__).parents[3] / "tools")
+    monkeypatch.setattr(tool, "TOOLS", Path(__file__).parents[3] / "tools")
 
     assert {(tool.version(), tool.tags) for tool in (PROMETHEUS, PROMTOOL)} == {("v0.315.0", "remove_all_sd")}
 

@@ -1,4 +1,4 @@
-"""Finds the Go compiler for the control plane: the one on PATH if it is new enough, else one from PyPI."""
+"""Finds the Go compiler: the one on PATH if it is new enough, else one from PyPI."""
 
 from __future__ import annotations
 
