@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
+from typing import NoReturn
 
+from local.plugins.channels import serve_the_cli
 from local.plugins.engine_log import EngineLog
 from local.plugins.packages import NOTICES, factory_of, offline_factory_of
 from local.plugins.servicer import ProviderServicer, serve
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Serve until the CLI ends this process, or is gone and so has closed our standard input."""
     parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=__doc__)
     parser.add_argument("package")
@@ -25,15 +25,7 @@ def main() -> None:
         notice = NOTICES.get(given.package, "")
         servicer = ProviderServicer(given.package, factory_of(given.package), EngineLog(), notice)
     _server, port = serve(servicer)
-    print(port, flush=True)
-    try:
-        while os.read(sys.stdin.fileno(), 1 << 16):
-            pass
-    except KeyboardInterrupt:
-        pass
-    servicer.close()
-    sys.stdout.flush()
-    os._exit(0)  # without waiting for calls that nobody will answer
+    serve_the_cli(port, servicer.close)
 
 
 if __name__ == "__main__":

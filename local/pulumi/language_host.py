@@ -16,18 +16,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NoReturn
 
 import grpc
 from google.protobuf.empty_pb2 import Empty
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
+from local.plugins.channels import SIZES, serve_the_cli
+
 EXECUTOR: Final = "pulumi-language-python-exec"
 """Pulumi's own script, on PATH: it runs a program that is given on its command line."""
 _SHOWN: Final = 32
 """The script's exit code after it has shown the program's error itself."""
-_MESSAGE_BYTES: Final = 400 << 20
-"""The largest message, as in Pulumi's own plugins (sdk/go/common/util/rpcutil)."""
 _CHUNK: Final = 1 << 16
 _THREADS: Final = 64
 """The program and each policy pack hold one for the whole run."""
@@ -41,6 +41,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         self._engine = engine
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
+        self._ended = False
 
     def Handshake(self, request: Any, context: Any) -> Any:  # noqa: N802
         del context
@@ -74,7 +75,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         except (HostError, OSError) as error:
             return language_pb2.RunResponse(error=str(error))
         code = self._end(process)
-        if code == _SHOWN:
+        if code == _SHOWN or self._ended:
             return language_pb2.RunResponse(bail=True)
         return language_pb2.RunResponse(error=f"the program ended with exit code {code}" if code else "")
 
@@ -102,8 +103,9 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         return Empty()
 
     def end(self) -> None:
-        """End everything that runs, without a traceback, which SIGINT would cause."""
+        """End everything that runs, without a traceback, which SIGINT would cause, and so without an error of it."""
         with self._lock:
+            self._ended = True
             for process in self._running:
                 process.terminate()
 
@@ -204,26 +206,14 @@ def _output(process: subprocess.Popen[bytes]) -> Iterator[Any]:
             yield chunk
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Serve on a free port, which is the first line of the output, until the CLI ends."""
     host = LanguageHost(sys.argv[-1])
-    server = grpc.server(
-        ThreadPoolExecutor(_THREADS),
-        options=[("grpc.max_receive_message_length", _MESSAGE_BYTES), ("grpc.max_send_message_length", -1)],
-    )
+    server = grpc.server(ThreadPoolExecutor(_THREADS), options=SIZES)
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    print(port, flush=True)
-    try:
-        # The CLI sends SIGINT when it is done; when it is killed, it closes our standard input.
-        while os.read(0, _CHUNK):
-            pass
-    except KeyboardInterrupt:
-        pass
-    host.end()
-    sys.stdout.flush()
-    os._exit(0)  # without waiting for calls that nobody will answer
+    serve_the_cli(port, host.end)
 
 
 if __name__ == "__main__":
