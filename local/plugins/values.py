@@ -2,7 +2,7 @@
 
 A property map is a `dict[str, Value]` of: None, bool, int, float, str, list, dict with str keys, `UNKNOWN`, `Secret`,
 `ResourceReference`, `Asset`, `Archive`. Output values of the wire are flattened on the way in: an unknown one to
-UNKNOWN, a secret one to `Secret`. `wire.py` converts to and from the wire (protobuf Struct), `json_values.py` to JSON.
+UNKNOWN, a secret one to `Secret`. `wire.py` converts to and from the wire (protobuf Struct), and to JSON.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from typing import Any, Final
 Value = Any
 PropertyMap = dict[str, Value]
 
+SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
+"""The key that marks a map as what its value says, in a state and on the wire (Pulumi's sdk/go/common/resource/sig)."""
+SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
+"""A secret, by its signature."""
 SIMULATED: Final = "__simulated"
 """The output that marks a simulated resource."""
 PLACEHOLDER: Final = "[placeholder]"

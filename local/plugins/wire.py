@@ -10,10 +10,19 @@ from typing import Any, Final
 
 from google.protobuf import struct_pb2
 
-from local.plugins.values import UNKNOWN, Archive, Asset, PropertyMap, ResourceReference, Secret, Value, without_secrets
+from local.plugins.values import (
+    SECRET,
+    SIGNATURE,
+    UNKNOWN,
+    Archive,
+    Asset,
+    PropertyMap,
+    ResourceReference,
+    Secret,
+    Value,
+    without_secrets,
+)
 
-SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
 RESOURCE: Final = "5cf8f73096256a8f31e491e813e4eb8e"
 OUTPUT: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 ASSET: Final = "c44067f5952c0a294b673a41bacd8c17"

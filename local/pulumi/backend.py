@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from local.plugins.values import SECRET, SIGNATURE
+
 BACKEND_FOLDER: Final = "pulumi"
-_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-_SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
-"""What marks an object in a state as a secret (sdk/go/common/resource/sig)."""
 
 
 class StateError(Exception):
@@ -92,7 +91,7 @@ def salt(stack_dir: Path) -> tuple[Path, str] | None:
 
 def _masked(value: Any) -> Any:
     if isinstance(value, dict):
-        return "[secret]" if value.get(_SIGNATURE) == _SECRET else {k: _masked(v) for k, v in value.items()}
+        return "[secret]" if value.get(SIGNATURE) == SECRET else {k: _masked(v) for k, v in value.items()}
     return [_masked(v) for v in value] if isinstance(value, list) else value
 
 

@@ -9,8 +9,8 @@ from google.protobuf import struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.plugins.values import UNKNOWN, Asset, ResourceReference, Secret, hidden_like
-from local.plugins.wire import SIGNATURE, WireError, from_struct, mask, to_struct
+from local.plugins.values import SIGNATURE, UNKNOWN, Asset, ResourceReference, Secret, hidden_like
+from local.plugins.wire import WireError, from_struct, mask, to_struct
 
 # Short keys and few of them: long ones prove no more, and generating them takes ten times as long.
 _keys = st.text(max_size=4)
