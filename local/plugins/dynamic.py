@@ -13,20 +13,19 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import grpc
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from local.plugins.channels import open_channel
 from local.plugins.dynamic_errors import message_of
+from local.plugins.launchers import DYNAMIC
 from local.plugins.plugin_process import PluginError, PluginProcess
 from local.plugins.provider import CheckFailure, CheckResult, DiffRequest, DiffResult, OutcomeUnknown, ProviderError
 from local.plugins.urn import name_of, type_of
 from local.plugins.values import PropertyMap, hidden_like, without_secrets
 from local.plugins.wire import from_struct, to_struct
-
-PACKAGE: Final = "pulumi-python"
 
 
 class DynamicServer:
@@ -134,7 +133,7 @@ class DynamicChecks:
             raise OutcomeUnknown(f"the dynamic provider's server was lost: {said}") from None
 
     def _configure(self, stub: Any) -> None:
-        variables = {f"{PACKAGE}:config:{k}": str(without_secrets(v)) for k, v in self._config.items()}
+        variables = {f"{DYNAMIC}:config:{k}": str(without_secrets(v)) for k, v in self._config.items()}
         stub.Configure(
             provider_pb2.ConfigureRequest(
                 variables=variables,

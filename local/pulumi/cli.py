@@ -21,7 +21,7 @@ from typing import Final
 import yaml
 
 from local.machine.processes import MARK, kill_leftovers
-from local.plugins.packages import installed, write_launchers
+from local.plugins.launchers import installed, write_launchers
 from local.pulumi import backend, builds, passphrase, toolchain
 from local.pulumi.project import load_project
 from local.pulumi.secrets import PASSPHRASE_VARIABLE

@@ -24,8 +24,7 @@ from local.plugins.engine_log import EngineLog
 from local.plugins.provider import ProviderFactory
 from local.plugins.servicer import ProviderServicer, serve
 from local.plugins.urn import name_of
-from local.plugins.values import SIMULATED, PropertyMap, Secret
-from local.plugins.wire import SECRET, SIGNATURE
+from local.plugins.values import SECRET, SIGNATURE, SIMULATED, PropertyMap, Secret
 from tests.integration import refuse_in_fast_test
 
 SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="

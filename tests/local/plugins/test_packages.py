@@ -11,7 +11,8 @@ import pytest
 
 from local.aws.provider.provider import AwsProvider
 from local.plugins.kubernetes.provider import KubernetesProvider
-from local.plugins.packages import factory_of, installed, offline_factory_of, write_launchers, write_offline_launchers
+from local.plugins.launchers import installed, write_launchers, write_offline_launchers
+from local.plugins.packages import factory_of, offline_factory_of
 from local.plugins.provider import CreateRequest, DiffRequest
 from local.plugins.recorder import Recorder, StandIn
 from local.plugins.values import SIMULATED, UNKNOWN

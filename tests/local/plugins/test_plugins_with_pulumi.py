@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from local.plugins.packages import installed, write_launchers, write_offline_launchers
-from local.plugins.wire import SIGNATURE
+from local.plugins.launchers import installed, write_launchers, write_offline_launchers
+from local.plugins.values import SIGNATURE
 from local.pulumi.toolchain import LAUNCHERS, PYTHON
 from tests.local.plugins.stack_with_cli import environment, find_pulumi
 from tests.waiting import eventually
