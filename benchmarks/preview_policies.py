@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks.figure import Figure
 from cloud_stacks.checkouts import working_folder
 from cloud_stacks.offline import preview, rehearsal
+from local.pulumi.rehearsal import Runs
 from local.pulumi.toolchain import find
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +33,7 @@ def measure() -> list[Figure]:
 
 
 def _seconds(stack: str, packs: Sequence[tuple[Path, Mapping[str, Any] | None]]) -> float:
-    with rehearsal(find(print), stack) as folder:
+    with rehearsal(find(print), stack, Runs()) as folder:
         started = time.monotonic()
         outcome = preview(folder, working_folder(ROOT), packs)
         seconds = time.monotonic() - started

@@ -13,7 +13,7 @@ from typing import Any
 
 from cloud_stacks import recorded
 from cloud_stacks.outcome import Outcome, Problem, of_preview
-from local.pulumi.rehearsal import Checkout, Rehearsal, RehearsalError
+from local.pulumi.rehearsal import Checkout, Rehearsal, RehearsalError, Runs
 from local.pulumi.toolchain import Toolchain
 
 Pack = tuple[Path, Mapping[str, Any] | None]
@@ -21,10 +21,10 @@ Pack = tuple[Path, Mapping[str, Any] | None]
 
 
 @contextmanager
-def rehearsal(tools: Toolchain, stack: str) -> Iterator[Rehearsal]:
+def rehearsal(tools: Toolchain, stack: str, runs: Runs) -> Iterator[Rehearsal]:
     """A folder for one stack, without resources yet."""
     with tempfile.TemporaryDirectory(prefix="cloud-stacks-") as folder:
-        yield Rehearsal(tools, stack, Path(folder))
+        yield Rehearsal(tools, stack, Path(folder), runs)
 
 
 def preview(stack: Rehearsal, checkout: Checkout, packs: Sequence[Pack]) -> Outcome:

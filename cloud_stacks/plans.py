@@ -17,7 +17,7 @@ from cloud_stacks.offline import Pack, rehearsal
 from cloud_stacks.outcome import Outcome, Problem
 from cloud_stacks.policies.host import PACK_FILE, PolicyError, PolicyHost
 from local.pulumi.project import ProjectError, load_project, stacks_in
-from local.pulumi.rehearsal import Checkout, Rehearsal
+from local.pulumi.rehearsal import Checkout, Rehearsal, Runs
 from local.pulumi.toolchain import Toolchain
 
 POLICY: Final = "policy"
@@ -41,13 +41,13 @@ def stacks_of(checkout: Checkout) -> list[str]:
 
 def compare(tools: Toolchain, base: Checkout, head: Checkout, choice: Choice) -> list[StackReport]:
     """What the head does to each stack as the base would leave it. Raises ProjectError, ValueError, OSError."""
-    of_base, of_head = stacks_of(base), stacks_of(head)
+    of_base, of_head, runs = stacks_of(base), stacks_of(head), Runs()
 
     def one(stack: str) -> StackReport:
         if stack not in of_head:
             gone = "the stack file is deleted: nobody manages its resources any more, which stay as they are"
             return StackReport(stack, problems=(Problem("warning", gone),))
-        with rehearsal(tools, stack) as folder:
+        with rehearsal(tools, stack, runs) as folder:
             if stack not in of_base:
                 return report(_outcome(folder, head, choice), stack=stack)
             before = _outcome(folder, base, choice)
@@ -59,17 +59,18 @@ def compare(tools: Toolchain, base: Checkout, head: Checkout, choice: Choice) ->
             after = replace(after, problems=(*after.problems, alone))
         return report(after, before, stack)
 
-    return _each(_chosen({*of_base, *of_head}, choice), one)
+    return _each(_chosen({*of_base, *of_head}, choice), one, runs)
 
 
 def preview(tools: Toolchain, checkout: Checkout, choice: Choice) -> list[StackReport]:
     """The plan of each stack as if nothing existed. Raises ProjectError, ValueError, OSError."""
+    runs = Runs()
 
     def one(stack: str) -> StackReport:
-        with rehearsal(tools, stack) as folder:
+        with rehearsal(tools, stack, runs) as folder:
             return report(_outcome(folder, checkout, choice), stack=stack)
 
-    return _each(_chosen(stacks_of(checkout), choice), one)
+    return _each(_chosen(stacks_of(checkout), choice), one, runs)
 
 
 def _chosen(known: set[str] | list[str], choice: Choice) -> list[str]:
@@ -78,12 +79,13 @@ def _chosen(known: set[str] | list[str], choice: Choice) -> list[str]:
     return sorted(choice.stacks or known)
 
 
-def _each(stacks: Sequence[str], of: Callable[[str], StackReport]) -> list[StackReport]:
+def _each(stacks: Sequence[str], of: Callable[[str], StackReport], runs: Runs) -> list[StackReport]:
     with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="stack") as pool:
         try:
             return list(pool.map(of, stacks))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            runs.end()
             raise
 
 

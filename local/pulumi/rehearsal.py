@@ -10,8 +10,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -19,13 +20,12 @@ from typing import Any, Final
 import yaml
 
 from local.clouds import CLOUDS
-from local.plugins.packages import installed, write_offline_launchers
+from local.plugins.launchers import installed, write_offline_launchers
+from local.plugins.values import PLACEHOLDER
 from local.pulumi.project import config_of, load_project, read_map
 from local.pulumi.secrets import PassphraseCrypter, new_crypter
 from local.pulumi.toolchain import Toolchain
 
-PLACEHOLDER: Final = "[placeholder]"
-"""Replaces each secret of a stack file."""
 _PASSPHRASE: Final = "placeholder"
 _KEPT: Final = (
     *("LANG", "LC_ALL", "PATH", "TERM", "TMPDIR"),
@@ -45,7 +45,44 @@ class Checkout:
 
 
 class RehearsalError(Exception):
-    """The CLI could not do what always works; the message has its own words."""
+    """The CLI could not do what always works, or was ended; the message says which."""
+
+
+class Runs:
+    """The CLI's runs of several rehearsals, which end together. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._ended = False
+
+    def run(
+        self, call: Sequence[str], environment: Mapping[str, str], *, capture: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the CLI to its end. Raises RehearsalError after `end`."""
+        pipe = subprocess.PIPE if capture else None
+        with self._lock:
+            if self._ended:
+                raise RehearsalError("ended before it was planned")
+            process = subprocess.Popen(call, env=environment, stdout=pipe, stderr=pipe, text=True)
+            self._running.add(process)
+        try:
+            output, errors = process.communicate()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        return subprocess.CompletedProcess(call, process.returncode, output, errors)
+
+    def end(self) -> None:
+        """End what runs, and begin nothing more."""
+        with self._lock:
+            self._ended = True
+            for process in self._running:
+                process.terminate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +92,7 @@ class Rehearsal:
     tools: Toolchain
     stack: str
     folder: Path
+    runs: Runs = field(default_factory=Runs)
 
     def preview(self, checkout: Checkout, *options: str, capture: bool = True) -> subprocess.CompletedProcess[str]:
         """Preview a commit from what is loaded. Raises ProjectError, RehearsalError, OSError."""
@@ -68,7 +106,7 @@ class Rehearsal:
             self._run(environment, "stack", "init", self.stack)
         where = ["--stack", self.stack, "--cwd", str(checkout.project), "--config-file", str(stack_file)]
         call = [str(self.tools.pulumi), "preview", *where, *options]
-        return subprocess.run(call, env=environment, capture_output=capture, text=True, check=False)
+        return self.runs.run(call, environment, capture=capture)
 
     def load(self, checkout: Checkout, resources: Sequence[Any]) -> None:
         """Put resources, as `stack export` has them, into the state that a preview has made. Raises RehearsalError."""
@@ -84,12 +122,12 @@ class Rehearsal:
     def _run(self, environment: Mapping[str, str], *command: str) -> None:
         """Run a command of `pulumi stack` in the folder, where it may write the stack file."""
         call = [str(self.tools.pulumi), *command, "--non-interactive", "--cwd", str(self.folder)]
-        done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
+        done = self.runs.run(call, environment)
         if done.returncode != 0:
             raise RehearsalError(f"pulumi {command[0]} {command[1]} of {self.stack} failed: {done.stderr.strip()}")
 
     def environment(self, checkout: Checkout) -> dict[str, str]:
-        """The variables of the CLI, and so of the program and its policy packs."""
+        """The variables of the CLI, and so of the program and its policy packs. Writes the launchers that they name."""
         home = self.folder / "home"
         first = write_offline_launchers(home, installed(checkout.python), checkout.python)
         found = {key: value for key, value in os.environ.items() if key in _KEPT} | dict(self.tools.variables)

@@ -15,8 +15,9 @@ from cloud_stacks.checkouts import working_folder
 from cloud_stacks.offline import left, preview, rehearsal
 from cloud_stacks.policies.host import AnalyzedProvider, AnalyzedResource, Finding, PolicyHost
 from local.plugins.urn import name_of
-from local.plugins.values import PropertyMap
-from local.plugins.wire import SECRET, SIGNATURE, from_struct
+from local.plugins.values import SECRET, SIGNATURE, PropertyMap
+from local.plugins.wire import from_struct
+from local.pulumi.rehearsal import Runs
 from local.pulumi.toolchain import find
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +54,7 @@ class Seen:
 def resources(stack: str) -> tuple[Seen, ...]:
     """Everything that a stack's preview would leave."""
     checkout = working_folder(ROOT)
-    with rehearsal(find(print), stack) as folder:
+    with rehearsal(find(print), stack, Runs()) as folder:
         problems = preview(folder, checkout, ()).problems
         assert not any(problem.severity == "error" for problem in problems), problems
         made = left(folder, checkout)
