@@ -56,6 +56,9 @@ kubectl: set-up ## Run kubectl on the stack's cluster: make kubectl ARGS="get po
 logs: set-up ## Print a pod's log, without kubectl (POD=NAMESPACE/NAME; ARGS=--follow)
 	@$(VENV_PYTHON) -m local logs --stack $(STACK) --pod "$(POD)" $(ARGS)
 
+pulumi: set-up ## Run Pulumi's CLI on the stack: make pulumi ARGS="stack output"; builds it where it is missing
+	@$(VENV_PYTHON) -m local pulumi --stack $(STACK) -- $(ARGS)
+
 test: set-up style binaries prometheus ## Run the checks and the tests; of those that do the same with one input after another, the ones whose turn it is
 	@# The type checker uses one processor, and the first tests often wait.
 	@$(MAKE) --no-print-directory -j 2 types tests-alone
@@ -96,9 +99,6 @@ types: set-up
 format: set-up ## Format the code and apply the linter's fixes
 	@.venv/bin/ruff format
 	@.venv/bin/ruff check --fix
-
-pulumi: set-up ## Run Pulumi's CLI on the stack: make pulumi ARGS="stack output"; builds it where it is missing
-	@$(VENV_PYTHON) -m local pulumi --stack $(STACK) -- $(ARGS)
 
 new-stack: ## Create a stack file from the commented template (NAME=x; CLUSTER=existing for a cluster that you have)
 	@tools/new-stack "$(NAME)" $(CLUSTER)
