@@ -50,6 +50,7 @@ UNITS: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         (
+            "tests/e2e/test_pulumi_operations.py",
             "tests/e2e/test_readiness_gates.py",
             "tests/e2e/test_service_changes.py",
             "tests/e2e/test_traffic.py",

@@ -10,6 +10,7 @@ from tests.policy.mutants import DAEMON_SET, Mutant
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 _INSTANCE = "alicloud:ecs/instance:Instance"
+_ALLOCATE = '  - {name: allocate-node-cidrs, value: "true"}\n'
 _EXTERNAL = "  - {name: cloud-provider, value: external}\n"
 _PROXY = "\n---\nkind: KubeProxyConfiguration\nhealthzBindAddress: 127.0.0.1:10256\n"
 _AWS = "registry.k8s.io/provider-aws/cloud-controller-manager"
@@ -46,7 +47,7 @@ MUTANTS = [
         "controller-manager-leave-cloud-to-ccm",
         "aws-staging",
         _TEMPLATE,
-        _user_data(lambda text: text.replace("  - {name: cloud-provider, value: external}\n  # What", "  # What")),
+        _user_data(lambda text: text.replace(f"{_EXTERNAL}{_ALLOCATE}", _ALLOCATE)),
         name="control-plane-first",
     ),
     Mutant(

@@ -88,10 +88,10 @@ def _parameter(args: PropertyMap, place: Place) -> PropertyMap:
 
 
 RULES: Final = Rules(
+    # Without EKS's cluster: by its simulated id a preview sees that there is no cluster to ask.
     named=frozenset(
         {
             "aws:autoscaling/group:Group",
-            "aws:eks/cluster:Cluster",
             "aws:iam/instanceProfile:InstanceProfile",
             "aws:iam/role:Role",
         }
