@@ -83,9 +83,10 @@ def test_a_second_run_is_refused_while_the_first_works_and_ctrl_c_ends_that_one_
             run.send_signal(signal.SIGINT)
             assert run.wait() != 0
 
-    stack.scale_workers(3)
     stack.run("up")
     assert stack.changes("preview") == {}
+    stack.scale_workers(3)
+    stack.run("up")
 
 
 def test_an_object_of_others_is_imported_and_given_back(stack: LocalStack) -> None:
