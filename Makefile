@@ -141,7 +141,7 @@ control-plane: set-up
 	@$(VENV_PYTHON) -m local.control_plane build
 
 binaries: control-plane ## Build the control plane, Pulumi's CLI and its Kubernetes provider where they are missing (minutes, once per machine)
-	@$(VENV_PYTHON) -m local.pulumi.builds --kubernetes
+	@$(VENV_PYTHON) -m local.pulumi.kubernetes_provider
 
 prometheus: set-up
 	@$(VENV_PYTHON) -m local.control_plane.prometheus

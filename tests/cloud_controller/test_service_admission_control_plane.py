@@ -139,7 +139,7 @@ def stored(kube: Kube, service: Object) -> Object:
 def said_by_controller(kind: Catalogue, service: Object) -> str | None:
     """What the controller says against this Service."""
     try:
-        refuse(kind.parse(service["metadata"].get("annotations")), service["spec"])
+        refuse(kind.parse(service["metadata"].get("annotations")), service["spec"], kind.refusals)
     except InvalidConfiguration as error:
         return str(error)
     return None
@@ -360,7 +360,8 @@ def test_what_the_administrators_list_does_not_name_is_refused_in_the_controller
     service = stored(kube, wrong.service())
 
     with pytest.raises(InvalidConfiguration) as refused:
-        LISTED.require(named(wrong.kind.parse(service["metadata"].get("annotations")), service["spec"]))
+        settings = wrong.kind.parse(service["metadata"].get("annotations"))
+        LISTED.require(named(wrong.kind.namings, settings, service["spec"]))
     assert is_said(str(refused.value), cluster.judged(wrong.service()))
     assert cluster.judged(right.service()) is None
 

@@ -16,7 +16,8 @@ import pytest
 
 from local.plugins.launchers import installed, write_launchers, write_offline_launchers
 from local.plugins.values import SIGNATURE
-from local.pulumi.toolchain import LAUNCHERS, PYTHON
+from local.pulumi.builds import LAUNCHERS
+from local.pulumi.toolchain import PYTHON
 from tests.local.plugins.stack_with_cli import environment, find_pulumi
 from tests.waiting import eventually
 

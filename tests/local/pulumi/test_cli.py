@@ -189,7 +189,7 @@ def test_a_wrong_passphrase_for_the_state_is_an_error_before_the_cli_is_called(
     cli: PulumiCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("local.pulumi.secrets.ITERATIONS", 10)
-    monkeypatch.setattr("local.pulumi.builds.kubernetes_provider", lambda *_: Path("/provider"))
+    monkeypatch.setattr("local.pulumi.kubernetes_provider.find", lambda *_: Path("/provider"))
     provider = {"type": "passphrase", "state": {"salt": new_crypter("right").salt}}
     state = write_cli_state(cli, STACK, secrets_providers=provider)
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
