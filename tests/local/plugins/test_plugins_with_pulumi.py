@@ -16,8 +16,7 @@ import pytest
 
 from local.plugins.launchers import installed, write_launchers, write_offline_launchers
 from local.plugins.values import SIGNATURE
-from local.pulumi.toolchain import LAUNCHERS, PYTHON
-from tests.local.plugins.stack_with_cli import environment, find_pulumi
+from tests.local.plugins.stack_with_cli import environment, tools
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.cli
@@ -78,9 +77,8 @@ class Project:
         (folder / "__main__.py").write_text(program)
         (folder / "disks.py").write_text(DISKS)
         (folder / "state").mkdir()
-        self.environment = environment(folder) | {PYTHON: sys.executable}
-        first = [str(find_pulumi().parent), str(Path(sys.executable).parent)]
-        self.environment["PATH"] = os.pathsep.join([*first, os.environ["PATH"], str(LAUNCHERS)])
+        self.environment = environment(folder)
+        self.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), self.environment["PATH"]])
 
     def offline(self) -> Project:
         first = write_offline_launchers(self.home, installed(), sys.executable)
@@ -94,7 +92,7 @@ class Project:
 
     def call(self, command: str, *options: str) -> list[str]:
         more = ["--yes", "--skip-preview"] if command in ("up", "refresh", "destroy") else []
-        return [str(find_pulumi()), *command.split(), *more, *options, *self.where]
+        return [str(tools().pulumi), *command.split(), *more, *options, *self.where]
 
     @property
     def where(self) -> list[str]:
