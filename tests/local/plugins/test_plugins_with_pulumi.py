@@ -1,4 +1,4 @@
-"""Plugins that Pulumi's real CLI starts by their launchers: recorded packages, offline runs, and their ends."""
+"""Plugins that Pulumi's real CLI starts by their launchers: recorded packages, offline runs, policies, their ends."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 from local.plugins.launchers import installed, write_launchers, write_offline_launchers
 from local.plugins.values import SIGNATURE
 from tests.local.plugins.stack_with_cli import environment, tools
+from tests.policy_objects import PACK
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.cli
@@ -64,6 +65,13 @@ import pulumi_tls as tls
 
 key = tls.PrivateKey("key", algorithm="ED25519", opts=pulumi.ResourceOptions(protect=False))
 pulumi.export("key", key.public_key_pem)
+"""
+SERVICE = """
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+cluster = pulumi.ResourceOptions(provider=kubernetes.Provider("cluster", kubeconfig="{}"))
+kubernetes.core.v1.Service("web", metadata={"name": "web"}, spec={"type": "LoadBalancer"}, opts=cluster)
 """
 
 
@@ -147,6 +155,25 @@ def test_offline_a_preview_shows_what_is_refused_and_what_is_replaced(offline: P
 
     assert refused[0] != 0 and "is too large" in refused[1]
     assert "aws:ec2:Vpc net replace" in replaced and "dynamic:Resource disk replace" in replaced
+
+
+@pytest.mark.parametrize("level", ["disabled", "advisory", "mandatory"])
+def test_a_violated_rule_is_told_at_its_level_and_a_mandatory_one_stops_the_run(tmp_path: Path, level: str) -> None:
+    rule = "lb-service-limit-sources"
+    project = Project(tmp_path, SERVICE).offline()
+    project.run("stack init")
+    settings = tmp_path / "policies.json"
+    settings.write_text(json.dumps({"all": "disabled", rule: level}))
+    pack = ("--policy-pack", str(PACK), "--policy-pack-config", str(settings))
+
+    outcomes = [project.run("preview", *pack), project.run("up", "--skip-preview=false", *pack)]
+
+    for code, output in outcomes:
+        assert code == (1 if level == "mandatory" else 0), output
+        assert "cloud-controller-checklist@v0.1.0" in output
+        told = f"[{level}] [severity: medium]  {rule}  (kubernetes:core/v1:Service: web)" in output
+        assert told is (rule in output) is (level != "disabled"), output
+    assert ("Service::web" in project.run("stack export")[1]) is (level != "mandatory")
 
 
 def test_a_recorded_package_says_so_and_does_not_drift(recorded: Project) -> None:
