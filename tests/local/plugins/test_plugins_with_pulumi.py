@@ -157,23 +157,26 @@ def test_offline_a_preview_shows_what_is_refused_and_what_is_replaced(offline: P
     assert "aws:ec2:Vpc net replace" in replaced and "dynamic:Resource disk replace" in replaced
 
 
-@pytest.mark.parametrize("level", ["disabled", "advisory", "mandatory"])
-def test_a_violated_rule_is_told_at_its_level_and_a_mandatory_one_stops_the_run(tmp_path: Path, level: str) -> None:
+@pytest.mark.parametrize(
+    ("level", "command"),
+    [("disabled", "preview"), ("advisory", "up --yes"), ("mandatory", "preview"), ("mandatory", "up --yes")],
+)
+def test_a_violated_rule_is_told_at_its_level_and_stops_the_run_if_mandatory(
+    tmp_path: Path, level: str, command: str
+) -> None:
     rule = "lb-service-limit-sources"
     project = Project(tmp_path, SERVICE).offline()
     project.run("stack init")
     settings = tmp_path / "policies.json"
     settings.write_text(json.dumps({"all": "disabled", rule: level}))
-    pack = ("--policy-pack", str(PACK), "--policy-pack-config", str(settings))
 
-    outcomes = [project.run("preview", *pack), project.run("up", "--skip-preview=false", *pack)]
+    code, output = project.run(command, "--policy-pack", str(PACK), "--policy-pack-config", str(settings))
 
-    for code, output in outcomes:
-        assert code == (1 if level == "mandatory" else 0), output
-        assert "cloud-controller-checklist@v0.1.0" in output
-        told = f"[{level}] [severity: medium]  {rule}  (kubernetes:core/v1:Service: web)" in output
-        assert told is (rule in output) is (level != "disabled"), output
-    assert ("Service::web" in project.run("stack export")[1]) is (level != "mandatory")
+    assert code == (1 if level == "mandatory" else 0), output
+    assert "cloud-controller-checklist@v0.1.0" in output
+    told = f"[{level}] [severity: medium]  {rule}  (kubernetes:core/v1:Service: web)" in output
+    assert told is (rule in output) is (level != "disabled"), output
+    assert ("Service::web" in project.run("stack export")[1]) is ((level, command) == ("advisory", "up --yes"))
 
 
 def test_a_recorded_package_says_so_and_does_not_drift(recorded: Project) -> None:
