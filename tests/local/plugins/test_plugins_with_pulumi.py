@@ -125,18 +125,14 @@ def recorded(tmp_path: Path) -> Project:
     return project
 
 
-def test_offline_a_preview_knows_everything_and_nothing_is_made(offline: Project) -> None:
-    code, output = offline.run("preview", "--diff")
+def test_offline_a_preview_knows_everything_an_update_records_that_and_then_nothing_changes(offline: Project) -> None:
+    code, foreseen = offline.run("preview", "--diff")
 
-    assert code == 0, output
-    assert 'net : "vpc-' in output and ".simulated.invalid" in output and "[unknown]" not in output
-    assert "checked   : true" in output and "+ 5 to create" in output
+    assert code == 0, foreseen
+    assert 'net : "vpc-' in foreseen and ".simulated.invalid" in foreseen and "[unknown]" not in foreseen
+    assert "checked   : true" in foreseen and "+ 5 to create" in foreseen
     for package in ("aws", "kubernetes", "pulumi-python"):
-        assert output.count(f"simulated resources, with nothing real behind them: package {package}\n") == 1
-
-
-def test_offline_an_update_records_what_the_preview_showed_and_then_nothing_changes(offline: Project) -> None:
-    _, foreseen = offline.run("preview", "--diff")
+        assert foreseen.count(f"simulated resources, with nothing real behind them: package {package}\n") == 1
 
     code, output = offline.run("up")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from local.pulumi import builds
 from local.pulumi.language_host import EXECUTOR
-from local.pulumi.toolchain import PYTHON, find
+from local.pulumi.toolchain import find
 from tests.local.pulumi.test_language_host import Sample
 
 LANGUAGE_HOST = "pulumi-language-python"
@@ -52,12 +53,12 @@ def test_a_program_is_run_by_the_language_host_of_the_cli_on_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours stands in for the official one, which only its download has."""
-    built, official = find(print), tmp_path / "official"
+    parts, official = find(print).pulumi.resolve().parent, tmp_path / "official"
     official.mkdir()
     for name in ("pulumi", EXECUTOR, "pulumi-resource-pulumi-python"):
-        (official / name).symlink_to(built.pulumi.with_name(name))
-    ours = f"{PYTHON}={built.variables[PYTHON]} exec {built.pulumi.with_name(LANGUAGE_HOST)}"
-    script(official / LANGUAGE_HOST, f'touch {tmp_path}/called\n{ours} "$@"')
+        (official / name).symlink_to(parts / name)
+    ours = f'exec {sys.executable} -I -m local.pulumi.language_host "$@"'
+    script(official / LANGUAGE_HOST, f"touch {tmp_path}/called\n{ours}")
     monkeypatch.setenv("PATH", f"{official}{os.pathsep}/usr/bin{os.pathsep}/bin")
     sample = Sample(tmp_path)
     sample.configure(size="small")
