@@ -44,6 +44,7 @@ from tests.cloud_controller.combinations import (
     claims,
     some,
 )
+from tests.sampling import mostly_nightly
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.control_plane
@@ -166,7 +167,9 @@ def is_said(expected: str | None, answer: str | None) -> bool:
 
 # Hundreds of texts, each judged several times: half a minute where nothing else runs.
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kind", [MYCLOUD, AWS, CLB, NLB, OPENSTACK], ids=lambda kind: f"{kind.cloud}{kind.kind}")
+@pytest.mark.parametrize(
+    "kind", mostly_nightly([MYCLOUD, AWS, CLB, NLB, OPENSTACK]), ids=lambda kind: f"{kind.cloud}{kind.kind}"
+)
 def test_the_api_server_admits_what_the_parser_and_the_policy_pack_accept_and_refuses_the_rest_in_its_words(
     kube: Kube, with_policies: Callable[..., Cluster], kind: Catalogue
 ) -> None:

@@ -37,24 +37,20 @@ def test_the_page_tells_of_each_listed_difference() -> None:
     assert PAGE.read_text() == page(), "write it anew: python -m tests.compatibility.openstack_page"
 
 
-@pytest.mark.nightly
 def test_nothing_differs_that_is_not_listed(differing: list[Found]) -> None:
     assert unlisted(differing, DIFFERENCES) == []
 
 
-@pytest.mark.nightly
 def test_nothing_is_listed_that_differs_no_more(differing: list[Found]) -> None:
     assert outdated(differing, DIFFERENCES) == []
 
 
-@pytest.mark.nightly
 def test_the_scenarios_whose_later_phases_are_not_compared_are_listed(
     peer: dict[str, Json], ours: dict[str, Json]
 ) -> None:
     assert refused(peer, ours) == {*REFUSED}
 
 
-@pytest.mark.nightly
 def test_a_restart_with_nothing_changed_writes_nothing(ours: dict[str, Json]) -> None:
     restarts = {name: state["writes"] for name, state in ours.items() if name.endswith(": restart")}
 
@@ -63,7 +59,6 @@ def test_a_restart_with_nothing_changed_writes_nothing(ours: dict[str, Json]) ->
     assert {name for name, writes in restarts.items() if writes} == of_another_config
 
 
-@pytest.mark.nightly
 def test_nothing_is_left_of_a_deleted_service_but_what_is_its_users(ours: dict[str, Json]) -> None:
     kinds = ("load balancers", "floating IPs", "VIP ports", "security groups", "unused pools")
     deletions = {name: state for name, state in ours.items() if name.endswith(": deletion")}
