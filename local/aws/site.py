@@ -10,9 +10,8 @@ from typing import Any, ClassVar, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local.api_site import ApiSite, SiteConfig
-from local.aws import webhook
 from local.aws.account import KINDS, Account
-from local.aws.folder import aws_folder, credentials, site_root
+from local.aws.folder import WEBHOOK_PORT, aws_folder, credentials, site_root
 from local.aws.get_token import write_command
 from local.aws.revision import revision
 from local.aws.status_text import render
@@ -32,7 +31,7 @@ class AwsSite(ApiSite):
     CLOUD = "the simulated AWS (moto)"
     API_TITLE = "the simulated AWS (moto)"
     API_MODULE = "local.aws"
-    MORE_PORTS: ClassVar[Mapping[int, str]] = {webhook.PORT: "the token webhook of its clusters"}
+    MORE_PORTS: ClassVar[Mapping[int, str]] = {WEBHOOK_PORT: "the token webhook of its clusters"}
 
     def __init__(self, state_dir: Path, stack: str, region: str | None = None, *, registry: Path | None = None) -> None:
         super().__init__(aws_folder(site_root(state_dir, stack)), registry=registry)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from local.http_server import UnknownConnection
 from local.mycloud.faults import Faults
-from local.mycloud.gate import AnswerDropped
 from local.mycloud.models.staging import Fault
 from tests.local.mycloud.api_calls import get, network, post, refused
 
@@ -45,7 +45,7 @@ def test_a_dropped_answer_leaves_the_work_done_and_a_token_finds_it(api: TestCli
     body = {"name": "n", "client_token": "t"}
     post(api, "admin/faults", {"operation": "POST /v1/networks", "kind": "drop_answer"})
 
-    with pytest.raises(AnswerDropped):
+    with pytest.raises(UnknownConnection):
         api.post("/v1/networks", json=body)
 
     (made,) = get(api, "networks")["items"]
