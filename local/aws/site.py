@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local.api_site import ApiSite
+from local.api_site import ApiSite, SiteConfig
 from local.aws import webhook
 from local.aws.account import KINDS, Account
 from local.aws.folder import aws_folder, credentials, site_root
@@ -17,7 +17,6 @@ from local.aws.get_token import write_command
 from local.aws.revision import revision
 from local.aws.status_text import render
 from local.errors import SiteError
-from local.stack_copy import SiteConfig
 from local.stack_file import NAMESPACE
 from local.state_folder import write_private
 from local.waiting import Tell, to_nobody

@@ -12,7 +12,7 @@ from typing import Any
 import urllib3
 
 from cloud_controller.clouds.mycloud.permissions import globs
-from local.api_site import ApiSite
+from local.api_site import ApiSite, SiteConfig
 from local.errors import SiteError
 from local.mycloud.folder import MyCloudFolder
 from local.mycloud.models.compute import PROCESS_ENDED
@@ -21,7 +21,6 @@ from local.mycloud.status import site_objects
 from local.mycloud.status_text import addresses, is_unchecked, render
 from local.mycloud.store import Store
 from local.mycloud.suspension import suspend
-from local.stack_copy import SiteConfig
 from local.stack_file import NAMESPACE
 from local.state_folder import write_private
 from local.waiting import wait_until

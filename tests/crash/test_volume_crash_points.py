@@ -11,7 +11,7 @@ from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, Manager
 from tests.crash.trial import Scenario, survive
 from tests.crash.volume_scenarios import CLASS, VOLUME_SCENARIOS, VolumeRun, machine, storage_class
-from tests.sampling import turn
+from tests.sampling import mostly_nightly
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(900)]
 
@@ -35,7 +35,7 @@ def worker(environment: Environment) -> Iterator[Json]:
     environment.kube.delete(STORAGE_CLASSES, CLASS)
 
 
-@pytest.mark.parametrize("scenario", turn(VOLUME_SCENARIOS, 3), ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", mostly_nightly(VOLUME_SCENARIOS), ids=lambda scenario: scenario.name)
 def test_no_volume_is_lost_or_left_whatever_call_was_the_last_and_whichever_answer_is_lost(
     scenario: Scenario[VolumeRun],
     volume_manager: Manager,
