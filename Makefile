@@ -79,8 +79,7 @@ test-fast: set-up ## Run the tests that start no process and no simulated cloud 
 
 crash-test: set-up binaries ## Kill the daemon after each call that changes something, drop each answer, and print what survived
 	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py \
-		tests/crash/test_aws_crash_points.py tests/crash/test_alicloud.py \
-		tests/cloud_controller/clouds/aws/test_*_crashes.py tests/contract/test_interruptions.py
+		tests/crash/test_aws_crash_points.py tests/cloud_controller/clouds/aws/test_*_crashes.py tests/contract/test_interruptions.py
 
 properties: set-up ## Test the properties of controllers with many more random sequences than the tests (minutes)
 	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_*_any_history.py

@@ -38,7 +38,6 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
     "up-local": partial(_measure, "up_local"),
     "preview-local": partial(_measure, "preview_local"),
     "noop-up-local": partial(_measure, "preview_local", function="noop_up"),
-    "preview-policies": partial(_measure, "preview_policies"),
     "stacks-diff": partial(_measure, "stacks_diff"),
     "mycloud-nodes-500": partial(_measure, "mycloud_nodes", 500),
     "mycloud-nodes-1000": partial(_measure, "mycloud_nodes", 1000),

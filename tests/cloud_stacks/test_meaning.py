@@ -18,7 +18,6 @@ from cloud_stacks.rights import Grant
 
 URN = "urn:pulumi:dev::shop::"
 DLB = "service.beta.kubernetes.io/dlb-"
-AWS = "service.beta.kubernetes.io/aws-load-balancer-"
 
 
 def changed(kind: str, before: Any, after: Any, op: str = "update", name: str = "x") -> Resource:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +75,6 @@ PolicyPack("sample", [
     StackValidationPolicy("things", "Things exist.", things),
 ])
 """
-
-Start = Callable[..., PolicyHost]
 
 
 def write_pack(folder: Path, code: str, manifest: str = "runtime: python\nversion: 1.2.3\n") -> Path:

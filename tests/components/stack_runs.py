@@ -65,6 +65,14 @@ def opened(value: Any) -> Any:
     return value["value"] if isinstance(value, Mapping) and "value" in value else value
 
 
+def unguarded(recording: Any) -> set[str]:
+    """What the engine may delete although the destroy guard refuses its own deletion."""
+    guard = recording.one("pulumi-python:dynamic/cloudcontroller:DestroyGuard", "destroy-guard").urn
+    made = {r.urn for r in recording.registrations if r.request.custom and not r.request.type.startswith("pulumi:")}
+    guarded: set[str] = recording.dependencies(guard)
+    return made - guarded - {guard}
+
+
 def visible(recording: Any, is_secret: Callable[[Any], bool]) -> str:
     """All that is not secret in the inputs, except those of `tls`, and in the outputs."""
 

@@ -13,6 +13,7 @@ import yaml
 
 from components.load_balancer_service import LoadBalancerService
 from components.stack_config import NAMESPACE
+from tests.components.stack_runs import unguarded, visible
 
 ROOT = Path(__file__).parents[2]
 URNS = Path(__file__).parent / "urns_of_stack_local.txt"
@@ -95,15 +96,7 @@ def test_kubernetes_objects_are_declared_in_the_form_that_the_state_holds(stack:
 def test_only_secrets_hold_the_token(run_stack: Any, is_secret: Any) -> None:
     recording = run_stack(made=True)
 
-    def visible(value: Any) -> str:
-        if is_secret(value):
-            return ""
-        if isinstance(value, dict):
-            return "".join(map(visible, value.values()))
-        return "".join(map(visible, value)) if isinstance(value, list) else str(value)
-
-    everything = "".join(visible(r.inputs) for r in recording.registrations) + visible(recording.outputs)
-    assert TOKEN not in everything
+    assert TOKEN not in visible(recording, is_secret)
     data = recording.one("kubernetes:core/v1:Secret", "cloud-controller-manager-config").inputs["stringData"]
     assert is_secret(data) or is_secret(data["cloud.conf"])
     assert is_secret(recording.outputs["kubeconfig"])
@@ -131,12 +124,9 @@ def test_the_controllers_wait_for_machines_and_ccm(run_stack: Any) -> None:
 
 def test_the_destroy_guard_is_deleted_before_everything_else(run_stack: Any) -> None:
     recording = run_stack()
-    guard = recording.one(GUARD, "destroy-guard")
 
-    made = {r.urn for r in recording.registrations if r.request.custom and not r.request.type.startswith("pulumi:")}
-
-    assert made - recording.dependencies(guard.urn) == {guard.urn}
-    assert guard.inputs["services"] == ["default/web", "default/echo"]
+    assert unguarded(recording) == set()
+    assert recording.one(GUARD, "destroy-guard").inputs["services"] == ["default/web", "default/echo"]
 
 
 def test_objects_in_the_cluster_go_with_it_but_load_balancers_are_deleted(run_stack: Any) -> None:

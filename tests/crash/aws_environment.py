@@ -1,41 +1,63 @@
-"""As `cloud_environment`, on AWS (moto)."""
+"""A real API server and a simulated AWS (moto), for daemons that are killed again and again.
+
+No kubelet runs on the cloud's machines, and its load balancers forward nothing.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from email.message import Message
+from itertools import count
 from pathlib import Path
-from typing import ClassVar
+from typing import Literal
 
 import boto3
 from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 
-from benchmarks.aws.account import CLUSTER_ID, CLUSTER_TAG, CREDENTIALS, KEY, REGION, Account
+from benchmarks.aws.account import CLUSTER_ID, CLUSTER_TAG, CREDENTIALS, KEY, REGION, Account, Machine
 from benchmarks.aws.moto import simulator
 from benchmarks.aws.moto_gaps import corrected
 from benchmarks.aws.proxy import operation
 from cloud_controller.clouds.aws.config import SERVICES, Config, ServiceOverride, render
+from cloud_controller.kube import Kube
 from local.control_plane.control_plane import ControlPlane
 from tests.compatibility.aws_left import Baseline, baseline, found
-from tests.crash.cloud_environment import CloudEnvironment, Kind, KindName, Machine
 from tests.crash.control_plane import undisturbed_control_plane
-from tests.crash.daemon import Json
+from tests.crash.daemon import Daemon, Daemons, Json
+from tests.crash.nodes import Nodes
 
+CONTROLLERS = ("node", "node-lifecycle", "service", "route")
+CLUSTER_CIDR = "10.1.0.0/16"
+
+Kind = Literal["classic", "network"]
+SETTINGS: Mapping[Kind, Mapping[str, str]] = {"classic": {}, "network": {"type": "nlb"}}
+"""What Services for this kind of load balancer have: annotations without their prefix."""
+
+_LIFETIME = timedelta(hours=6)
 _LOOKS = 20
 """How often the account is looked through until nothing went meanwhile."""
 
 
-class AwsEnvironment(CloudEnvironment):
+class AwsEnvironment(Nodes):
     """One cluster on one account of moto. `before`: what there is besides load balancers."""
 
-    prefix = "service.beta.kubernetes.io/aws-load-balancer-"
-    kinds: ClassVar[Mapping[KindName, Kind]] = {"classic": Kind(), "network": Kind({"type": "nlb"})}
-
     def __init__(self, control_plane: ControlPlane, endpoint: str, directory: Path) -> None:
-        super().__init__(
-            control_plane, directory, cloud_name="aws", endpoint=endpoint, naming=_operation, mending=corrected
+        kubeconfig = control_plane.kubeconfig("crash-test", ["system:masters"], _LIFETIME)
+        super().__init__(Kube.from_kubeconfig(kubeconfig), CLUSTER_CIDR)
+        self.control_plane = control_plane
+        self.names = count(1)
+        self._daemons = Daemons(
+            directory,
+            kubeconfig,
+            cloud_name="aws",
+            cloud=endpoint,
+            cluster_cidr=CLUSTER_CIDR,
+            controllers=CONTROLLERS,
+            naming=_operation,
+            mending=corrected,
         )
         self.endpoint = endpoint
         self.account = Account(endpoint)
@@ -45,41 +67,45 @@ class AwsEnvironment(CloudEnvironment):
         self.certificate = acm.request_certificate(DomainName="shop.example.com")["CertificateArn"]
         self.before: Baseline = baseline(self.account)
 
-    def cloud_config(self, endpoint: str) -> str:
-        """See `CloudEnvironment.cloud_config`."""
-        overrides = tuple(ServiceOverride(service, endpoint, REGION, REGION) for service in SERVICES)
-        return render(
-            Config(
-                cluster_id=CLUSTER_ID,
-                region=REGION,
-                vpc_id=self.account.vpc,
-                route_table_id=self.route_table,
-                overrides=overrides,
-            )
-        )
-
-    def variables(self) -> Mapping[str, str]:
-        """See `CloudEnvironment.variables`."""
-        return {**CREDENTIALS, "AWS_EC2_METADATA_DISABLED": "true"}
+    @contextlib.contextmanager
+    def daemon(self, name: str, *flags: str, prelude: str = "") -> Iterator[Daemon]:
+        """A daemon that is not started yet, and its proxies; killed at the end."""
+        controllers = f"--controllers={','.join(CONTROLLERS)}"
+        variables = {**CREDENTIALS, "AWS_EC2_METADATA_DISABLED": "true"}
+        with self._daemons.daemon(
+            Daemon,
+            name,
+            controllers,
+            *flags,
+            cloud_config=self._cloud_config,
+            prelude=prelude,
+            variables=variables,
+        ) as made:
+            yield made
 
     def machine(self) -> Machine:
-        """See `CloudEnvironment.machine`."""
+        """A new running machine of the cluster."""
         (made,) = self.account.add_machines(1)
         return made
 
     def end_machine(self, machine: Machine) -> None:
-        """See `CloudEnvironment.end_machine`."""
+        """End it, or nothing if it has ended."""
         self.account.ec2.terminate_instances(InstanceIds=[machine.id])
 
+    def terminate(self, machine: Machine) -> None:
+        """End the machine; its node is not ready afterwards."""
+        self.end_machine(machine)
+        self.report(machine.name, "Unknown")
+
     def routes(self) -> Mapping[str, str]:
-        """See `CloudEnvironment.routes`."""
+        """The pod routes: the machine of each range."""
         (table,) = self.account.ec2.describe_route_tables(RouteTableIds=[self.route_table])["RouteTables"]
         return {
             route["DestinationCidrBlock"]: route["InstanceId"] for route in table["Routes"] if route.get("InstanceId")
         }
 
     def left(self) -> Json:
-        """See `CloudEnvironment.left`."""
+        """All that there is of load balancing; only empty values if there is nothing."""
         for _ in range(_LOOKS):
             # What went while the account was being looked through is missed in many ways, moto's own among them.
             with contextlib.suppress(ClientError, ResponseParserError, KeyError):
@@ -93,7 +119,7 @@ class AwsEnvironment(CloudEnvironment):
         return [*(lb["LoadBalancerName"] for lb in network), *(lb["LoadBalancerName"] for lb in classic)]
 
     def remove_load_balancing(self) -> None:
-        """See `CloudEnvironment.remove_load_balancing`."""
+        """What a daemon that is dead has left."""
         elb, elbv2, ec2 = self.account.elb, self.account.elbv2, self.account.ec2
         for classic in elb.describe_load_balancers()["LoadBalancerDescriptions"]:
             elb.delete_load_balancer(LoadBalancerName=classic["LoadBalancerName"])
@@ -110,9 +136,21 @@ class AwsEnvironment(CloudEnvironment):
                 ec2.revoke_security_group_ingress(GroupId=group["GroupId"], IpPermissions=group["IpPermissions"])
 
     def remove_routes(self) -> None:
-        """See `CloudEnvironment.remove_routes`."""
+        """The pod routes that a daemon that is dead has left."""
         for cidr in self.routes():
             self.account.ec2.delete_route(RouteTableId=self.route_table, DestinationCidrBlock=cidr)
+
+    def _cloud_config(self, endpoint: str) -> str:
+        overrides = tuple(ServiceOverride(service, endpoint, REGION, REGION) for service in SERVICES)
+        return render(
+            Config(
+                cluster_id=CLUSTER_ID,
+                region=REGION,
+                vpc_id=self.account.vpc,
+                route_table_id=self.route_table,
+                overrides=overrides,
+            )
+        )
 
     def _route_table(self) -> str:
         ec2 = self.account.ec2

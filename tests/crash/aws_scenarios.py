@@ -1,40 +1,47 @@
-"""As `scenarios`, on AWS: changes to Services, nodes and routes, and their ends."""
+"""What is done to Services, nodes and routes on AWS while the daemon is killed or loses answers, and a day's work."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from cloud_controller.kube import NODES
-from tests.crash.aws_environment import AwsEnvironment
-from tests.crash.cloud_environment import KindName
-from tests.crash.cloud_run import CloudRun
-from tests.crash.cloud_scenarios import NODE_SCENARIOS, a_node, both, both_serve, node_is_out, two_nodes
-from tests.crash.daemon import Json
-from tests.crash.scenarios import DNS, HTTP, HTTPS, port
+from cloud_controller.kube import NODES, SERVICES
+from tests.crash.aws_run import AwsRun
+from tests.crash.scenarios import DNS, HTTP, HTTPS, SPACE, port
 from tests.crash.trial import Scenario
 
 
-@dataclass
-class AwsRun(CloudRun[AwsEnvironment]):
-    """One run of one scenario on AWS."""
-
-    def serves(self, *ports: str, kind: KindName = "network", of: int = 0) -> bool:
-        """See `CloudRun.serves`. A classic load balancer's listeners are told without their protocol, which is TCP."""
-        told = [each.removesuffix(" TCP") if kind == "classic" else each for each in ports]
-        return super().serves(*told, kind=kind, of=of)
-
-    def targets(self, lb: Json) -> Sequence[Sequence[str]]:
-        """See `CloudRun.targets`."""
-        return [lb["instances"]] if lb["type"] == "classic" else super().targets(lb)
-
-    def names_of_load_balancers(self) -> Mapping[str, str]:
-        """See `CloudRun.names_of_load_balancers`: names are of the Service's, cut short, and a digest."""
-        short = {made.replace("-", ""): index for index, made in enumerate(self.services)}
-        return {lb: f"LB-OF-SERVICE-{short.get(lb.split('-')[2])}" for lb in self.environment.load_balancer_names()}
+def _a_node(run: AwsRun) -> None:
+    """One, with a route."""
+    run.node()
 
 
-# ---------------------------------------------------------------------------------------------------------- scenarios
+def _both(run: AwsRun) -> None:
+    """A node and a Service of each kind."""
+    run.node()
+    run.service(HTTP)
+    run.service(HTTPS, kind="classic")
+
+
+def _both_serve(run: AwsRun) -> bool:
+    """Whether all nodes are done, and the two send to all of them."""
+    return (
+        run.ready()
+        and run.serves("8080 TCP")
+        and run.serves("8443 TCP", kind="classic", of=1)
+        and run.targets_are({*range(len(run.machines))})
+    )
+
+
+def _two_nodes(run: AwsRun) -> None:
+    """`_both`, on two nodes."""
+    _both(run)
+    run.node()
+
+
+def _node_is_out(run: AwsRun) -> bool:
+    """Whether nothing knows the second node any more."""
+    machine = run.machines[-1]
+    return run.get_node(machine) is None and not run.routes_to(machine) and run.targets_are({0})
 
 
 def _network(run: AwsRun) -> None:
@@ -84,14 +91,14 @@ def _tls_to_tls(run: AwsRun) -> dict[str, str | None]:
 AWS_SCENARIOS: Sequence[Scenario[AwsRun]] = (
     Scenario(
         "network load balancer",
-        a_node,
+        _a_node,
         AwsRun.ready,
         lambda run: run.service(HTTP, DNS),
         lambda run: run.serves("8080 TCP", "5353 UDP") and run.targets_are({0}),
     ),
     Scenario(
         "classic load balancer",
-        a_node,
+        _a_node,
         AwsRun.ready,
         lambda run: run.service(HTTP, HTTPS, kind="classic"),
         lambda run: run.serves("8080 TCP", "8443 TCP", kind="classic") and run.targets_are({0}),
@@ -161,18 +168,59 @@ AWS_SCENARIOS: Sequence[Scenario[AwsRun]] = (
     ),
     Scenario(
         "first of two deleted",
-        both,
-        both_serve,
+        _both,
+        _both_serve,
         lambda run: run.delete_service(),
         lambda run: run.get_service() is None,
     ),
     Scenario(
         # AWS itself takes an instance that is terminated out of target groups, but not one that runs on.
         "node removed, its instance runs on",
-        two_nodes,
-        both_serve,
+        _two_nodes,
+        _both_serve,
         lambda run: run.kube.delete(NODES, run.machines[-1].name),
-        node_is_out,
+        _node_is_out,
     ),
-    *NODE_SCENARIOS,
+    Scenario("node added", _both, _both_serve, _a_node, _both_serve),
+    Scenario(
+        "node removed", _two_nodes, _both_serve, lambda run: run.environment.terminate(run.machines[-1]), _node_is_out
+    ),
+    Scenario(
+        "route created",
+        lambda run: run.node(pod_cidr=False),
+        lambda run: run.ready(),
+        lambda run: run.environment.give_pod_cidr(run.machines[0].name),
+        lambda run: run.ready() and run.routes_to(run.machines[0]) == 1,
+    ),
+    Scenario(
+        "route deleted",
+        _a_node,
+        lambda run: run.ready() and run.routes_to(run.machines[0]) == 1,
+        lambda run: run.kube.delete(NODES, run.machines[0].name),
+        lambda run: not run.routes_to(run.machines[0]),
+    ),
 )
+
+
+def _changes(run: AwsRun) -> None:
+    """Something for every controller: a changed Service, one that goes, two that come, a node that comes."""
+    run.change(ports=[port(9443, 31944), DNS])
+    run.kube.delete(SERVICES, run.services[1], SPACE)
+    run.service(port(9090, 31090))
+    run.service(port(9191, 31191), kind="classic")
+    run.node()
+
+
+def _changes_are_made(run: AwsRun) -> bool:
+    return (
+        run.serves("9443 TCP", "5353 UDP")
+        and run.get_service(1) is None
+        and run.serves("9090 TCP", of=2)
+        and run.serves("9191 TCP", kind="classic", of=3)
+        and run.initialised(run.machines[1])
+        and run.targets_are({0, 1})
+        and not run.environment.left()["target_groups_alone"]
+    )
+
+
+WORK = Scenario("a day's work", _both, _both_serve, _changes, _changes_are_made)

@@ -117,11 +117,6 @@ class Run:
         }
         return [open_at.get(entry.get("ip")) for entry in ingress] == [set(ports)]
 
-    def listens_to(self, protocol: str) -> bool:
-        """Whether any load balancer has a listener of this protocol."""
-        listeners = [each for lb in self.environment.load_balancers() for each in lb["listeners"]]
-        return any(each["protocol"] == protocol for each in listeners)
-
     def get_service(self, which: int = 0) -> Object | None:
         """The Service, or None once it is gone."""
         try:

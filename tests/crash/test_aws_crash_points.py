@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.crash.aws_environment import AwsEnvironment, aws_environment
-from tests.crash.aws_scenarios import AWS_SCENARIOS, AwsRun
+from tests.crash.aws_run import AwsRun
+from tests.crash.aws_scenarios import AWS_SCENARIOS
 from tests.crash.daemon import Daemon
 from tests.crash.trial import Scenario, survive
 from tests.sampling import mostly_nightly

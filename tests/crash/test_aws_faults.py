@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 
 import pytest
 
 from benchmarks.aws.account import KEY, REGION
-from cloud_controller import rbac
 from cloud_controller.controllers.nodes import condition
 from cloud_controller.controllers.service.rules import FINALIZER
-from cloud_controller.kube import EVENTS, LEASES, NODES, NotFoundError
-from tests.crash.aws_environment import AwsEnvironment, aws_environment
+from cloud_controller.kube import EVENTS, NODES
+from tests.crash.aws_environment import SETTINGS, AwsEnvironment, Kind, aws_environment
 from tests.crash.aws_faults import (
     Asked,
     answering,
@@ -28,15 +26,13 @@ from tests.crash.aws_faults import (
     slow,
     throttled,
 )
-from tests.crash.aws_scenarios import AwsRun
-from tests.crash.cloud_environment import KindName
-from tests.crash.cloud_scenarios import WORK
-from tests.crash.control_plane import kill_api_server
+from tests.crash.aws_run import AwsRun
+from tests.crash.aws_scenarios import WORK
 from tests.crash.daemon import Daemon, Json, until
 from tests.crash.proxy import Refusal
 from tests.crash.scenarios import HTTP, HTTPS, SPACE, port
-from tests.crash.trial import QUIET, Scenario, difference, prepared
-from tests.crash.under_fault import SHORT_SILENCE, SLOW, Fault, Outcome, endure, is_done, peace, work_under
+from tests.crash.trial import QUIET, Scenario, prepared
+from tests.crash.under_fault import SHORT_SILENCE, SLOW, Fault, Outcome, endure, peace, work_under
 from tests.sampling import mostly_nightly
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(400)]
@@ -91,16 +87,6 @@ def _lists_lag(environment: AwsEnvironment) -> Fault[Daemon]:
     return lists_lag(environment.endpoint, LAG)
 
 
-def _killed_api_server(environment: AwsEnvironment) -> Fault[Daemon]:
-    def fault(_: Daemon) -> Generator[None, None, None]:
-        yield
-        kill_api_server(environment.control_plane.directory)
-        environment.control_plane.start()
-        yield
-
-    return fault
-
-
 @pytest.mark.parametrize(
     "fault",
     mostly_nightly(
@@ -110,7 +96,6 @@ def _killed_api_server(environment: AwsEnvironment) -> Fault[Daemon]:
             pytest.param(lambda _: slow(SECONDS_A_CALL), id="AWS: each call takes two seconds"),
             pytest.param(_lists_lag, id="AWS: lists are two seconds behind"),
             pytest.param(lambda _: answers(lambda: in_use(IN_USE)), id="AWS: what is deleted is in use for seconds"),
-            pytest.param(_killed_api_server, id="AWS: the API server is killed"),
         ]
     ),
 )
@@ -204,7 +189,7 @@ def test_what_goes_beyond_a_quota_is_told_and_done_once_there_is_room(
             assert not run.load_balancers()
             assert given.total() <= 30, f"it is tried over and over: {given}"
 
-        done: Sequence[tuple[str, KindName, int]] = (("8080 TCP", "network", 0), ("8443 TCP", "classic", 1))
+        done: Sequence[tuple[str, Kind, int]] = (("8080 TCP", "network", 0), ("8443 TCP", "classic", 1))
         until(lambda: all(run.serves(each, kind=kind, of=of) for each, kind, of in done), "both serve", SLOW)
         until(lambda: run.initialised(machine), "the route is there", SLOW)
 
@@ -243,7 +228,7 @@ def test_a_service_is_there_until_its_security_group_is_gone_and_holds_up_no_oth
 
 
 GOOD = 5
-NETWORK = AwsEnvironment.kinds["network"].settings
+NETWORK = SETTINGS["network"]
 WRONG: tuple[Mapping[str, str], ...] = (
     {"typ": "nlb"},
     {"type": "alb"},
@@ -282,37 +267,6 @@ def test_thirty_wrong_services_are_told_so_and_hold_up_no_good_one(environment: 
         assert calls.total() - writes.total() <= 30, calls
 
 
-# A leader must not lose its lease because the computer was busy for some seconds.
-DURATION, DEADLINE, RETRY = 15.0, 10.0, 1.0
-LEASE = (
-    f"--leader-elect-lease-duration={DURATION:g}s",
-    f"--leader-elect-renew-deadline={DEADLINE:g}s",
-    f"--leader-elect-retry-period={RETRY:g}s",
-    "--node-monitor-period=500ms",
-)
-
-
-def test_a_leader_that_is_killed_at_work_is_followed_by_the_other_and_never_do_both_write(
-    environment: AwsEnvironment, in_peace: Outcome
-) -> None:
-    with ExitStack() as stack:
-        first, second = (stack.enter_context(environment.daemon(name, *LEASE)) for name in ("first", "second"))
-        first.start()
-        until(lambda: holder(environment), "the first leads")
-        second.start()
-        until(lambda: "waiting for lease" in second.log_tail(), "the second waits")
-        with prepared(first, AwsRun(environment), WORK) as run:
-            first.recorder.arm(5, first.kill)
-            WORK.act(run)
-            until(lambda: first.recorder.sprung, "the first is killed at work")
-
-            until(lambda: second.recorder.writes(), "the second writes")
-            until(lambda: is_done(WORK, run) and second.recorder.quiet_for(QUIET), "the work is done", SLOW)
-            last, begun = first.recorder.writes()[-1], second.recorder.writes()[0]
-            assert last.at < begun.at, f"two wrote at the same time: {last} came after {begun}"
-            assert not difference(in_peace.state, run.snapshot())
-
-
 def told(run: AwsRun, name: str, *words: str) -> bool:
     """Whether a warning at the Service has one of these words."""
     return any(word in event["message"] for event in warnings_of(run, name) for word in words)
@@ -335,12 +289,3 @@ def route_condition(run: AwsRun, node: str) -> str | None:
 def is_read(name: str) -> bool:
     """Whether a call of this name changes nothing."""
     return name.partition(" ")[2].startswith(("Describe", "Get", "List"))
-
-
-def holder(environment: AwsEnvironment) -> str:
-    """Who leads."""
-    try:
-        lease = environment.kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)
-    except NotFoundError:
-        return ""
-    return str(lease["spec"].get("holderIdentity") or "")

@@ -7,8 +7,7 @@ asked for here as it would ask.
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +28,9 @@ from cloud_controller.kube import (
 )
 from cloud_controller.volumes import PV_TAG
 from tests.crash.daemon import PATIENCE
-from tests.crash.environment import Environment, Json, until
+from tests.crash.environment import Environment, Json, Manager, until
+from tests.crash.trial import Scenario
+from tests.words import said
 
 SPACE = "default"
 CLASS = "crash-test"
@@ -39,12 +40,17 @@ CLASS = "crash-test"
 class VolumeRun:
     """One run of one scenario: a claim and an attachment under names that nobody had before, and a node."""
 
-    environment: Environment
+    manager: Manager
     machine: Json
     number: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.number = next(self.environment.names)
+
+    @property
+    def environment(self) -> Environment:
+        """The manager's."""
+        return self.manager.environment
 
     # ------------------------------------------------------------------------------------------------ what others do
 
@@ -133,8 +139,8 @@ class VolumeRun:
         """All of the account."""
         return self.environment.cloud.list("volumes")
 
-    def snapshot(self) -> str:
-        """Everything that matters, in words that are the same for every run."""
+    def snapshot(self) -> Json:
+        """See `trial.Run.snapshot`."""
         kept = ("name", "labels", "annotations", "finalizers")
         objects = [
             {
@@ -148,16 +154,18 @@ class VolumeRun:
             for each in self._objects(resource)
         ]
         volumes = [{**volume, "created_at": ""} for volume in self.volumes()]
-        text = json.dumps([objects, volumes], indent=1, sort_keys=True)
         words = {self.machine["id"]: "MACHINE", self.machine["name"]: "NODE", self.claim_name: "CLAIM"}
         words |= {self.attachment_name: "ATTACHMENT"} | {volume["id"]: "VOLUME" for volume in volumes}
         words |= {uid(each): "UID" for each in self._objects(PERSISTENT_VOLUME_CLAIMS)}
-        for known, word in words.items():
-            text = text.replace(known, word)
-        return text
+        return {"objects": said(objects, words), "volumes": said(volumes, words)}
 
     def clean(self) -> None:
-        """Take away what the run made, without the manager's help."""
+        """See `trial.Run.clean`; without the manager, which deletes nothing that is retained."""
+        self.manager.kill()
+        self.force()
+
+    def force(self) -> None:
+        """See `trial.Run.force`."""
         cloud = self.environment.cloud
         for resource in (VOLUME_ATTACHMENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES):
             for each in self._objects(resource):
@@ -231,28 +239,30 @@ def machine(environment: Environment) -> Json:
     return made
 
 
-@dataclass(frozen=True)
-class VolumeScenario:
-    """`prepare` is a chain of changes, each with what is true once the manager has answered it; `act` is the last."""
-
-    name: str
-    prepare: Sequence[tuple[Callable[[VolumeRun], None], Callable[[VolumeRun], bool]]]
-    act: Callable[[VolumeRun], None]
-    done: Callable[[VolumeRun], bool]
+def _nothing(_: VolumeRun) -> None:
+    pass
 
 
 def _always(_: VolumeRun) -> bool:
     return True
 
 
-_BOUND = ((VolumeRun.ask, VolumeRun.provisioned), (VolumeRun.bind, _always))
-_ATTACHED = (*_BOUND, (VolumeRun.attach, VolumeRun.attached))
+def _bound(run: VolumeRun) -> None:
+    run.ask()
+    until(run.provisioned, "the claim is provisioned")
+    run.bind()
 
-VOLUME_SCENARIOS: Sequence[VolumeScenario] = (
-    VolumeScenario("claim provisioned", (), VolumeRun.ask, VolumeRun.provisioned),
-    VolumeScenario("volume attached", _BOUND, VolumeRun.attach, VolumeRun.attached),
-    VolumeScenario("volume detached", _ATTACHED, VolumeRun.detach, VolumeRun.detached),
-    VolumeScenario("volume resized", _BOUND, VolumeRun.grow, VolumeRun.grown),
-    VolumeScenario("volume deleted", _BOUND, VolumeRun.release, VolumeRun.removed),
-    VolumeScenario("volume retained", _BOUND, VolumeRun.retain, VolumeRun.retained),
+
+def _attached(run: VolumeRun) -> None:
+    _bound(run)
+    run.attach()
+
+
+VOLUME_SCENARIOS: Sequence[Scenario[VolumeRun]] = (
+    Scenario("claim provisioned", _nothing, _always, VolumeRun.ask, VolumeRun.provisioned),
+    Scenario("volume attached", _bound, _always, VolumeRun.attach, VolumeRun.attached),
+    Scenario("volume detached", _attached, VolumeRun.attached, VolumeRun.detach, VolumeRun.detached),
+    Scenario("volume resized", _bound, _always, VolumeRun.grow, VolumeRun.grown),
+    Scenario("volume deleted", _bound, _always, VolumeRun.release, VolumeRun.removed),
+    Scenario("volume retained", _bound, _always, VolumeRun.retain, VolumeRun.retained),
 )

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
-from local.plugins.values import UNKNOWN, Secret
+from local.plugins.values import UNKNOWN
 from tests.policy.services import balanced, ours, port, said, vendors
-from tests.policy_objects import EXEMPT
 
 RULE = "lb-service-log-access"
 AWS = "service.beta.kubernetes.io/aws-load-balancer-"
@@ -55,13 +54,3 @@ def test_an_unknown_value_is_not_evaluated(pack: PolicyHost) -> None:
     unknown = public({f"{AWS}access-log-enabled": UNKNOWN})
 
     assert [finding.level for finding in said(pack, RULE, ours("aws"), unknown)] == ["not-evaluated"]
-
-
-def test_a_secret_value_is_not_in_the_message(pack: PolicyHost) -> None:
-    secret = {**TLS, f"{AWS}access-log-s3-bucket-name": Secret("hunter2")}
-
-    assert "hunter2" not in messages(pack, ours("aws"), public(secret))[0]
-
-
-def test_an_exempt_service_is_left_alone(pack: PolicyHost) -> None:
-    assert messages(pack, ours("aws"), public(name=EXEMPT)) == []

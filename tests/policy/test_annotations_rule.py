@@ -10,7 +10,7 @@ from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN, Secret
 from tests.cloud_controller.combinations import ONLY_WITH_IPV6, PAIRS, Asked
 from tests.policy.services import ACK, EKS, balanced, managed, ours, port, said, vendors
-from tests.policy_objects import EXEMPT, of, resource, service
+from tests.policy_objects import of, resource, service
 
 RULE = "lb-service-fit-annotations"
 BETA = "service.beta.kubernetes.io/"
@@ -105,10 +105,6 @@ def test_a_secret_part_of_a_value_is_not_in_the_message(pack: PolicyHost) -> Non
 
     assert "is not a protocol and a port" in message
     assert "hunter2" not in message
-
-
-def test_an_exempt_service_is_left_alone(pack: PolicyHost) -> None:
-    assert messages(pack, ours("mycloud"), balanced(EXEMPT, annotations={f"{DLB}schema": "internal"})) == []
 
 
 @pytest.mark.parametrize(("wrong", "right"), [*PAIRS, *ONLY_WITH_IPV6])

@@ -9,7 +9,7 @@ import pytest
 from cloud_stacks.policies.host import AnalyzedResource, PolicyError, PolicyHost
 from local.plugins.values import UNKNOWN
 from tests.policy.services import balanced, ours, port, said
-from tests.policy_objects import EXEMPT, resource, start
+from tests.policy_objects import resource, start
 
 RULE = "lb-service-stay-within-quotas"
 BETA = "service.beta.kubernetes.io/"
@@ -87,7 +87,3 @@ def test_unknown_ports_are_not_evaluated(pack: PolicyHost) -> None:
     unknown = balanced("web", UNKNOWN)
 
     assert [finding.level for finding in said(pack, RULE, ours("mycloud"), unknown)] == ["not-evaluated"]
-
-
-def test_an_exempt_service_may_have_more_listeners(pack: PolicyHost) -> None:
-    assert said(pack, RULE, ours("mycloud"), balanced(EXEMPT, *(port(each) for each in range(1, 52)))) == []

@@ -93,10 +93,6 @@ def silent(pack: PolicyHost, resources: list[AnalyzedResource]) -> bool:
     return not messages(pack, NEEDS, resources) and not messages(pack, EXCESS, resources)
 
 
-def test_a_ccm_with_exactly_the_rights_of_its_controllers_passes(pack: PolicyHost) -> None:
-    assert silent(pack, stack())
-
-
 def test_a_missing_verb_is_named_with_the_controller_that_needs_it(pack: PolicyHost) -> None:
     [found] = [f for f in pack.analyze_stack(stack(without=("patch", "services/status"))) if f.policy == NEEDS]
 

@@ -10,7 +10,6 @@ import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN, PropertyMap, Secret
-from tests.policy.ordinary_config_maps import ORDINARY
 from tests.policy_objects import EXEMPT, of, resource, service
 
 RULE = "object-avoid-credentials"
@@ -60,13 +59,6 @@ def test_each_entry_with_a_credential_is_named_and_no_value_is_shown(pack: Polic
         "data[secret] holds credentials in clear (secret)",
     ]
     assert HUSH not in f"{finding}"
-
-
-def test_ordinary_config_maps_pass(pack: PolicyHost) -> None:
-    assert (
-        pack.analyze(config_map({f"{i}-{name.partition(': ')[2]}": t for i, (name, t) in enumerate(ORDINARY.items())}))
-        == []
-    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN, PropertyMap
-from tests.policy_objects import EXEMPT, ccm, of
+from tests.policy_objects import ccm, of
 
 RULE = "ccm-cloud-config-use-secret"
 
@@ -74,10 +74,3 @@ def test_a_ccm_that_reads_its_cloud_config_from_a_secret_passes(pack: PolicyHost
 
 def test_an_unknown_volume_of_a_ccm_is_not_evaluated(pack: PolicyHost) -> None:
     assert of(pack.analyze(mounting({"configMap": {"name": UNKNOWN}})), RULE) == ["not-evaluated"]
-
-
-def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
-    volumes = [{"name": "config", "configMap": {"name": "cloud-config"}}]
-    mounts = {"volumeMounts": [{"name": "config", "mountPath": "/etc/cloud"}]}
-
-    assert pack.analyze(ccm(name=EXEMPT, volumes=volumes, container=mounts)) == []

@@ -58,6 +58,7 @@ def test_a_text_of_one_line_is_a_credential_by_its_name(name: str) -> None:
         (json.dumps({"auths": {"registry.example": {"auth": base64.b64encode(f"me:{HUSH}".encode()).decode()}}}),
          ["auth"]),
         ("pin: 1\npassword: 12345678\n", ["password"]),
+        ("pat: ghp_16C7e42F292c6912E7710c838347Ae178B4a\n", ["a token"]),
         (f"host: db\nurl: postgres://app:{HUSH}@db:5432/app\n", ["a URL with a password"]),
         (f"#!/bin/sh\ncurl -H 'Authorization: Bearer {HUSH}' https://example.com\n", ["an Authorization header"]),
         (PEM, ["a private key"]),

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
-from local.plugins.values import UNKNOWN, Secret
+from local.plugins.values import UNKNOWN
 from tests.policy.services import ACK, balanced, managed, ours, said, vendors
-from tests.policy_objects import EXEMPT
 
 RULE = "lb-service-protect-from-deletion"
 BETA = "service.beta.kubernetes.io/"
@@ -74,13 +73,3 @@ def test_mycloud_has_no_protection(pack: PolicyHost) -> None:
 
 def test_unknown_attributes_are_not_evaluated(pack: PolicyHost) -> None:
     assert [finding.level for finding in said(pack, RULE, ours("aws"), nlb(UNKNOWN))] == ["not-evaluated"]
-
-
-def test_a_secret_value_is_not_in_the_message(pack: PolicyHost) -> None:
-    secret = Secret("access_logs.s3.bucket=hunter2")
-
-    assert "hunter2" not in messages(pack, ours("aws"), nlb(secret))[0]
-
-
-def test_an_exempt_service_is_left_alone(pack: PolicyHost) -> None:
-    assert messages(pack, ours("aws"), nlb(name=EXEMPT)) == []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
-from local.plugins.values import UNKNOWN, Secret
+from local.plugins.values import UNKNOWN
 from tests.policy.services import ACK, LEGACY_INTERNAL, balanced, managed, ours, said
-from tests.policy_objects import EXEMPT, resource
+from tests.policy_objects import resource
 
 RULE = "lb-service-annotations-take-effect"
 CLB = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"
@@ -61,13 +61,3 @@ def test_an_unknown_value_hides_no_other_annotation(pack: PolicyHost) -> None:
     found = said(pack, RULE, ours("mycloud"), balanced(annotations=annotations))
 
     assert [finding.level for finding in found] == ["advisory", "not-evaluated"]
-
-
-def test_a_secret_value_is_not_in_the_message(pack: PolicyHost) -> None:
-    annotations = {LEGACY_INTERNAL: Secret("hunter2")}
-
-    assert "hunter2" not in messages(pack, ours("mycloud"), balanced(annotations=annotations))[0]
-
-
-def test_an_exempt_service_is_left_alone(pack: PolicyHost) -> None:
-    assert messages(pack, ours("mycloud"), balanced(EXEMPT, annotations={LEGACY_INTERNAL: "true"})) == []

@@ -10,7 +10,7 @@ import pytest
 from cloud_controller.pod_network import policy as ours
 from cloud_stacks.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN
-from tests.policy_objects import EXEMPT, ccm, of, resource, start
+from tests.policy_objects import ccm, of, resource, start
 
 RULE = "ccm-network-restrict-egress"
 LABELS = {"k8s-app": "ccm"}
@@ -119,10 +119,6 @@ def test_a_policy_in_a_list_counts(pack: PolicyHost) -> None:
 @pytest.mark.parametrize("unknown", [policy(egress=UNKNOWN), policy(podSelector={"matchLabels": {"k8s-app": UNKNOWN}})])
 def test_a_policy_that_is_not_known_yet_is_not_evaluated(pack: PolicyHost, unknown: AnalyzedResource) -> None:
     assert of(pack.analyze_stack([manager(), unknown]), RULE) == ["not-evaluated"]
-
-
-def test_an_exempt_ccm_needs_none(pack: PolicyHost) -> None:
-    assert of(pack.analyze_stack([manager(name=EXEMPT)]), RULE) == []
 
 
 # --------------------------------------------------------------------------------- in the network of its machine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -79,16 +80,8 @@ def test_an_unknown_object_of_a_list_is_not_evaluated_and_hides_no_other(pack: P
     assert of(pack.analyze(in_list(UNKNOWN, wrong)), RULE) == ["advisory", "not-evaluated"]
 
 
-def test_the_api_version_of_a_resource_does_not_matter(pack: PolicyHost) -> None:
-    old = resource(
-        "kubernetes:extensions/v1beta1:DaemonSet",
-        {
-            "spec": {
-                "template": {
-                    "spec": {"containers": [{"name": "m", "image": "registry.example/cloud-controller:0.1.0"}]}
-                }
-            }
-        },
-    )
+@pytest.mark.parametrize("kind", ["core/v1beta1:Service", "v1:Service"], ids=["another version", "a CustomResource"])
+def test_the_api_version_of_a_resource_does_not_matter(pack: PolicyHost, kind: str) -> None:
+    wrong = replace(service("web", annotations=OFF), type=f"kubernetes:{kind}")
 
-    assert "advisory" in of(pack.analyze(old), "ccm-workload-tolerate-uninitialized")
+    assert of(pack.analyze(wrong), RULE) == ["advisory"]

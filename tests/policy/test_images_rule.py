@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from cloud_stacks.policies.host import PolicyHost
-from local.plugins.values import UNKNOWN, Secret
-from tests.policy_objects import CONTAINER, EXEMPT, ccm, exemption, of, patch, start
+from local.plugins.values import UNKNOWN
+from tests.policy_objects import CONTAINER, ccm, exemption, of, patch, start
 
 RULE = "ccm-workload-pin-image"
 IMAGE = "registry.example:5000/team/cloud-controller"
@@ -35,6 +35,7 @@ def test_a_full_version_or_a_digest_pins_an_image(pack: PolicyHost, image: str) 
     "tag",
     [
         "1.2.3-latest",
+        "1.2.3-latest-amd64",
         "v1.36.0-dev",
         "1.2.3_nightly",
         "latest",
@@ -86,10 +87,6 @@ def test_a_patch_may_leave_the_image_to_others_but_not_set_one_that_moves(pack: 
     assert of(pack.analyze(patch(ccm(container={"image": f"{IMAGE}:latest"}))), RULE) == ["advisory"]
 
 
-def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
-    assert of(pack.analyze(ccm(container={"image": IMAGE}, name=EXEMPT)), RULE) == []
-
-
 def test_an_unknown_image_is_not_evaluated_but_the_others_are(pack: PolicyHost) -> None:
     sidecars = [{"name": "a", "image": UNKNOWN}, {"name": "b", "image": "proxy"}]
 
@@ -107,13 +104,6 @@ def test_a_pinned_image_of_an_unknown_workload_passes(pack: PolicyHost) -> None:
     unsure = {"name": "a", "image": f"registry.example/web@{DIGEST}", "command": UNKNOWN}
 
     assert of(pack.analyze(ccm(containers=[unsure])), RULE) == []
-
-
-def test_a_violation_never_shows_a_secret_image(pack: PolicyHost) -> None:
-    [finding] = pack.analyze(ccm(container={"image": Secret(f"{IMAGE}:hush")}))
-
-    assert "hush" not in finding.message
-    assert "registry.example" not in finding.message
 
 
 @pytest.fixture

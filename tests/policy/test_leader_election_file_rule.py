@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
-from local.plugins.values import UNKNOWN, Secret
+from local.plugins.values import UNKNOWN
 from tests.policy_objects import EXEMPT, ccm, of, resource
 
 RULE = "ccm-config-elect-leader"
@@ -96,13 +96,3 @@ def test_a_file_that_does_not_matter_to_it_passes(
 def test_an_unknown_file_is_not_evaluated_where_a_ccm_reads_it(pack: PolicyHost) -> None:
     assert of(pack.analyze_stack([reading(), file(UNKNOWN)]), RULE) == ["not-evaluated"]
     assert of(pack.analyze_stack([ccm(), file(UNKNOWN)]), RULE) == []
-
-
-def test_a_violation_never_shows_a_secret_file(pack: PolicyHost) -> None:
-    [message] = [
-        each.message
-        for each in pack.analyze_stack([reading(), file(Secret(f"{OURS}token: hush\n"))])
-        if each.policy == RULE
-    ]
-
-    assert "hush" not in message

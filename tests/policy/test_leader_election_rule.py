@@ -104,10 +104,6 @@ def test_only_the_ccm_among_several_containers_is_judged(pack: PolicyHost) -> No
     assert of(pack.analyze(ccm(containers=[sidecar, {**CONTAINER, **OFF}])), RULE) == ["mandatory"]
 
 
-def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
-    assert of(pack.analyze(ccm(container=OFF, name=EXEMPT)), RULE) == []
-
-
 @pytest.mark.parametrize(
     "unknown",
     [

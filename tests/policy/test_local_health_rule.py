@@ -9,7 +9,6 @@ import pytest
 from cloud_stacks.policies.host import AnalyzedResource, Finding, PolicyHost
 from local.plugins.values import UNKNOWN, Secret
 from tests.policy.services import balanced, port
-from tests.policy_objects import EXEMPT
 
 RULE = "lb-service-check-local-nodes"
 BETA = "service.beta.kubernetes.io/"
@@ -99,7 +98,3 @@ def test_what_depends_on_an_unknown_value_is_not_evaluated(pack: PolicyHost, unk
 
 def test_a_secret_value_is_not_in_the_message(pack: PolicyHost) -> None:
     assert "10256" not in found(pack, local({DLB: Secret("10256")}))[0].message
-
-
-def test_an_exempt_service_is_left_alone(pack: PolicyHost) -> None:
-    assert found(pack, local({DLB: "10256"}, EXEMPT)) == []

@@ -7,7 +7,7 @@ import pytest
 from cloud_stacks.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN
 from tests.policy.services import ACK, EKS, balanced, managed, ours, said, vendors
-from tests.policy_objects import EXEMPT, resource
+from tests.policy_objects import resource
 
 RULE = "lb-service-have-one-owner"
 ONLY_CLASSES = "--require-load-balancer-class"
@@ -100,7 +100,3 @@ def test_unknown_workloads_and_flags_are_no_controllers(pack: PolicyHost) -> Non
 
     assert len(messages(pack, ours("aws"), unknown)) == 1
     assert messages(pack, ours("aws"), resource("kubernetes:apps/v1:Deployment", {"spec": UNKNOWN}, "app")) == []
-
-
-def test_an_exempt_controller_is_left_alone(pack: PolicyHost) -> None:
-    assert messages(pack, ours("aws"), vendors("aws", name=EXEMPT)) == []

@@ -6,7 +6,7 @@ import pytest
 
 from cloud_stacks.policies.host import PolicyHost
 from local.plugins.values import UNKNOWN
-from tests.policy_objects import EXEMPT, ccm, of, patch, start
+from tests.policy_objects import ccm, of, patch, start
 
 RULE = "ccm-workload-set-priority"
 
@@ -47,16 +47,6 @@ def test_at_level_remediate_the_class_is_set_in_kube_system_where_none_is() -> N
     assert (finding.policy, mended) == (RULE, ccm().properties)
     assert others == [(ccm(priorityClassName="low").properties, []), (elsewhere.properties, [])]
     assert left == ["mandatory"]
-
-
-def test_other_workloads_need_no_priority_class(pack: PolicyHost) -> None:
-    other = ccm(containers=[{"name": "web", "image": "registry.example/web:1.0.0"}], priorityClassName=None)
-
-    assert of(pack.analyze(other), RULE) == []
-
-
-def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
-    assert of(pack.analyze(ccm(priorityClassName=None, name=EXEMPT)), RULE) == []
 
 
 def test_an_unknown_priority_class_is_not_evaluated(pack: PolicyHost) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN, PropertyMap
-from tests.policy_objects import CONTAINER, EXEMPT, ccm, of, patch, without
+from tests.policy_objects import CONTAINER, ccm, of, patch, without
 
 RULE = "ccm-workload-set-probes"
 BARE = without(CONTAINER, "livenessProbe", "readinessProbe")
@@ -133,15 +133,10 @@ def test_a_job_needs_no_probes(pack: PolicyHost) -> None:
     assert of(pack.analyze(replace(ccm(containers=[BARE]), type="kubernetes:batch/v1:Job")), RULE) == []
 
 
-def test_other_containers_and_other_workloads_need_no_probes(pack: PolicyHost) -> None:
+def test_other_containers_need_no_probes(pack: PolicyHost) -> None:
     sidecar = {"name": "proxy", "image": "registry.example/proxy:1.0.0"}
 
     assert of(pack.analyze(ccm(containers=[sidecar, CONTAINER])), RULE) == []
-    assert of(pack.analyze(ccm(containers=[sidecar])), RULE) == []
-
-
-def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
-    assert of(pack.analyze(ccm(containers=[BARE], name=EXEMPT)), RULE) == []
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from policy.programs import always_succeeds, commands
         (["timeout", "60", "su-exec", "nobody", "ccm"], ["ccm"]),
         (["python", "-P", "-m", "cloud_controller.cli", "run"], ["cloud-controller", "cli"]),
         (["python3.13", "-X", "dev", "/app/my_ccm.py"], ["my-ccm"]),
+        (["python3", "/app/cloud_controller/__main__.py"], ["cloud-controller"]),
         (["python", "-c", "import ccm"], []),
         (["tini", "--", "sh", "-c", "exec python -m ccm"], ["ccm"]),
         (["kubectl", "rollout", "status", "ds/cloud-controller-manager"], ["kubectl"]),

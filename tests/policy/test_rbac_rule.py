@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from cloud_controller import rbac
-from cloud_controller.controller_names import NAMES
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN, PropertyMap
 from tests.policy_objects import EXEMPT, of, resource
@@ -70,17 +68,6 @@ def test_roles_that_name_what_they_grant_pass(pack: PolicyHost, rules: list[Prop
     assert pack.analyze(role(*rules)) == []
 
 
-def test_the_rights_of_this_projects_own_ccm_pass_with_all_of_its_controllers(pack: PolicyHost) -> None:
-    rules = rbac.rules(NAMES, protected=True)
-    as_inputs = [
-        {"apiGroups": [*rule.api_groups], "resources": [*rule.resources], "verbs": [*rule.verbs]}
-        for rule in (*rules.cluster, *rules.namespaced)
-    ]
-
-    assert as_inputs
-    assert pack.analyze(role(*as_inputs)) == []
-
-
 AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
 
 
@@ -141,10 +128,6 @@ def test_an_aggregated_role_that_takes_in_a_broad_role_of_kubernetes_own_is_repo
 )
 def test_an_aggregated_role_of_own_roles_passes(pack: PolicyHost, selectors: list[PropertyMap]) -> None:
     assert pack.analyze(role(aggregationRule={"clusterRoleSelectors": selectors})) == []
-
-
-def test_an_exempt_role_is_left_alone(pack: PolicyHost) -> None:
-    assert pack.analyze(role({**NARROW, "verbs": ["*"]}, name=EXEMPT)) == []
 
 
 @pytest.mark.parametrize(

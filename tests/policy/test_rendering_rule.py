@@ -8,7 +8,7 @@ import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN, Secret
-from tests.policy_objects import EXEMPT, of, resource, service
+from tests.policy_objects import of, resource, service
 
 RULE = "stack-render-objects"
 
@@ -91,14 +91,6 @@ def test_a_command_that_creates_objects_is_reported_without_its_text(pack: Polic
 )
 def test_a_command_that_creates_no_objects_passes(pack: PolicyHost, create: str | None) -> None:
     assert found(pack, command(create=create)) == []
-
-
-def test_an_exempt_release_is_left_alone(pack: PolicyHost) -> None:
-    release = resource(
-        "kubernetes:helm.sh/v3:Release", {"name": EXEMPT, "namespace": "kube-system"}, f"kube-system/{EXEMPT}"
-    )
-
-    assert found(pack, release) == []
 
 
 def test_an_unknown_command_is_not_evaluated(pack: PolicyHost) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN, PropertyMap
-from tests.policy_objects import CONTAINER, EXEMPT, ccm, of, patch, without
+from tests.policy_objects import CONTAINER, ccm, of, patch, without
 
 RULE = "ccm-workload-set-resources"
 REQUESTS = {"cpu": "100m", "memory": "128Mi"}
@@ -82,14 +82,6 @@ def test_a_patch_may_leave_resources_to_others_but_not_set_them_to_zero(pack: Po
     [finding] = pack.analyze(patch(with_resources({"limits": {"memory": "0Mi"}})))
 
     assert (finding.policy, finding.message) == (RULE, "container manager has no memory request, no memory limit")
-
-
-def test_other_workloads_are_left_alone(pack: PolicyHost) -> None:
-    assert of(pack.analyze(ccm(containers=[{"name": "web", "image": "web:1"}])), RULE) == []
-
-
-def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
-    assert of(pack.analyze(with_resources(None, name=EXEMPT)), RULE) == []
 
 
 @pytest.mark.parametrize(

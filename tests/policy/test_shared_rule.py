@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
-from local.plugins.values import UNKNOWN, Secret
+from local.plugins.values import UNKNOWN
 from tests.policy.services import balanced, ours, port, said
-from tests.policy_objects import EXEMPT, resource
+from tests.policy_objects import resource
 
 RULE = "lb-service-share-without-clash"
 BETA = "service.beta.kubernetes.io/"
@@ -95,13 +95,3 @@ def test_an_unknown_id_is_not_evaluated_and_hides_no_clash(pack: PolicyHost) -> 
     found = said(pack, RULE, ours("mycloud"), sharing("a"), sharing("b", id=UNKNOWN), sharing("c"))
 
     assert [finding.level for finding in found] == ["advisory", "not-evaluated"]
-
-
-def test_a_secret_id_is_not_in_the_message(pack: PolicyHost) -> None:
-    [message] = messages(pack, ours("mycloud"), *(sharing(name, id=Secret("lb-5ec8e7")) for name in "ab"))
-
-    assert "lb-5ec8e7" not in message
-
-
-def test_an_exempt_service_is_left_alone(pack: PolicyHost) -> None:
-    assert messages(pack, ours("mycloud"), sharing("a"), sharing(EXEMPT)) == []

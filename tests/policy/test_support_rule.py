@@ -10,7 +10,7 @@ from cloud_controller.known_versions import support_problem
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN
 from tests.policy.cluster_objects import KUBEADM, eks, machine
-from tests.policy_objects import exemption, of, start
+from tests.policy_objects import of
 
 RULE = "cluster-version-stay-supported"
 
@@ -52,12 +52,3 @@ def test_a_stack_without_a_version_is_skipped(pack: PolicyHost) -> None:
 
 def test_an_unknown_version_is_not_evaluated(pack: PolicyHost) -> None:
     assert of(pack.analyze_stack([eks(UNKNOWN)]), RULE) == ["not-evaluated"]
-
-
-@pytest.mark.integration
-def test_a_cluster_can_be_exempt_for_a_while() -> None:
-    host = start({RULE: {"exempt": [exemption("prod")]}})
-    try:
-        assert of(host.analyze_stack([eks("1.29")]), RULE) == []
-    finally:
-        host.close()

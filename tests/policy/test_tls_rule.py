@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
-from local.plugins.values import UNKNOWN, Secret
+from local.plugins.values import UNKNOWN
 from tests.policy.services import balanced, ours, port, said
-from tests.policy_objects import EXEMPT, resource
+from tests.policy_objects import resource
 
 RULE = "lb-service-encrypt-https"
 BETA = "service.beta.kubernetes.io/"
@@ -123,16 +123,3 @@ def test_http_beside_https_is_redirected_on_a_clb(pack: PolicyHost) -> None:
 )
 def test_what_depends_on_an_unknown_value_is_not_evaluated(pack: PolicyHost, unknown: AnalyzedResource) -> None:
     assert [finding.level for finding in said(pack, RULE, ours("aws"), unknown)] == ["not-evaluated"]
-
-
-def test_a_secret_value_is_not_in_the_message(pack: PolicyHost) -> None:
-    secret = {f"{AWS}ssl-cert": Secret(CERTIFICATE), f"{AWS}ssl-ports": Secret("8443")}
-
-    [message] = messages(pack, ours("aws"), balanced("web", port(443), annotations=secret))
-
-    assert CERTIFICATE not in message
-    assert "8443" not in message
-
-
-def test_an_exempt_service_is_left_alone(pack: PolicyHost) -> None:
-    assert messages(pack, ours("mycloud"), balanced(EXEMPT, port(443))) == []

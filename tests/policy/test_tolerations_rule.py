@@ -126,14 +126,6 @@ def test_unknown_tolerations_are_left_as_they_are_and_not_evaluated() -> None:
     assert remediated(workload) == (workload.properties, ["not-evaluated", "not-evaluated"])
 
 
-def test_other_workloads_need_no_toleration(pack: PolicyHost) -> None:
-    assert pack.analyze(ccm(tolerations=[], container={"image": "registry.example/cloud-controller-dashboard:1"})) == []
-
-
-def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
-    assert pack.analyze(ccm(tolerations=[], name=EXEMPT)) == []
-
-
 @pytest.mark.parametrize(
     "workload",
     [ccm(tolerations=UNKNOWN), ccm(tolerations=[UNKNOWN]), ccm(tolerations=[], container={"image": UNKNOWN})],

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from components.stack_config import ConfigError, Controller, Executor, parse
-from tests.components.stack_runs import config as file_of
 
 WORKERS = {"name": "workers", "count": 3, "type": "ecs.g8i.large", "zones": ["cn-hangzhou-h", "cn-hangzhou-i"]}
 PLANE = {**WORKERS, "name": "cp", "role": "control-plane"}
@@ -53,13 +52,6 @@ def test_our_daemon_may_run_beside_acks_for_services() -> None:
     config = parse(on(executors={"service": "daemon"}, ccmImage="registry.example/ccm:1", sourceRanges=["10.0.0.0/8"]))
 
     assert config.run_by(Executor.DAEMON) == [Controller.SERVICE]
-
-
-@pytest.mark.parametrize("stack", ["alicloud-prod", "alicloud-staging"])
-def test_the_projects_stacks_on_alibaba_cloud_are_valid(stack: str) -> None:
-    given = file_of(stack)
-
-    assert parse({k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}).cloud == "alicloud"
 
 
 @pytest.mark.parametrize(

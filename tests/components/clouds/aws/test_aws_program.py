@@ -13,7 +13,7 @@ import pytest
 from cloud_controller.clouds.aws.permissions import statements
 from cloud_controller.clouds.aws.versions import NEWEST
 from components.clouds.aws.endpoints import APIS
-from tests.components.stack_runs import RunStack, config, every, opened, program, runner, visible
+from tests.components.stack_runs import RunStack, config, every, opened, program, runner, unguarded, visible
 
 CLUSTER_TAG = "kubernetes.io/cluster/"
 SIMULATOR = "http://127.0.0.1:5000"
@@ -38,7 +38,6 @@ DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
 SERVICE = "kubernetes:core/v1:Service"
 CONTROLLER = "pulumi-python:dynamic/cloudcontroller:CloudController"
-GUARD = "pulumi-python:dynamic/cloudcontroller:DestroyGuard"
 PROVIDER = "pulumi:providers:aws"
 MANAGER = "cloud-controller-manager"
 
@@ -766,17 +765,13 @@ def test_the_ccm_keeps_its_rights_and_network_until_its_load_balancers_are_delet
 
 @pytest.mark.parametrize("stack", ["aws-prod", "aws-staging", "aws-local"])
 def test_the_destroy_guard_is_deleted_before_everything_else(stack: str, run_stack: RunStack) -> None:
-    recording = run_stack(stack, **({"endpoint": SIMULATOR} if stack == "aws-local" else {}))
-    guard = recording.one(GUARD, "destroy-guard")
+    more = {"endpoint": SIMULATOR} if stack == "aws-local" else {}
 
-    made = {r.urn for r in recording.registrations if r.request.custom and not r.request.type.startswith("pulumi:")}
-
-    assert made - recording.dependencies(guard.urn) == {guard.urn}
+    assert unguarded(run_stack(stack, **more)) == set()
 
 
 # ------------------------------------------------------------------------------------------------------- the Services
 
-OURS = ["cloud-controller/classic", "cloud-controller/nlb"]
 ADDRESS = "pulumi-python:dynamic/cloudcontroller:ServiceAddress"
 
 
@@ -801,8 +796,5 @@ def test_services_may_have_the_classes_that_the_stacks_controllers_serve(
 
 
 def test_where_awss_own_ccm_serves_there_is_no_plan_to_ask_for_addresses(run_stack: RunStack) -> None:
-    assert not every(run_stack("aws-staging", workloads=True), "pulumi-python:dynamic/cloudcontroller:ServiceAddress")
-    assert every(run_stack("aws-prod"), "pulumi-python:dynamic/cloudcontroller:ServiceAddress").keys() == {
-        "web",
-        "echo",
-    }
+    assert not every(run_stack("aws-staging", workloads=True), ADDRESS)
+    assert every(run_stack("aws-prod"), ADDRESS).keys() == {"web", "echo"}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN
-from tests.policy_objects import exemption, of, resource, start
+from tests.policy_objects import of, resource
 
 RULE = "alicloud-cluster-audit-cloud-calls"
 CLUSTER = resource("alicloud:cs/managedKubernetes:ManagedKubernetes", {}, "prod")
@@ -51,20 +50,3 @@ def test_a_trail_that_is_off_or_leaves_calls_out_is_reported(pack: PolicyHost, p
 
 def test_a_trail_that_is_not_known_yet_is_not_evaluated(pack: PolicyHost) -> None:
     assert of(pack.analyze_stack([CLUSTER, trail({"eventRw": UNKNOWN})]), RULE) == ["not-evaluated"]
-
-
-@pytest.fixture(scope="module")
-def with_settings() -> Iterator[PolicyHost]:
-    host = start({RULE: {"trail": "the organization's", "exempt": [exemption("old")]}})
-    yield host
-    host.close()
-
-
-@pytest.mark.integration
-def test_the_setting_names_the_trail_that_is_managed_elsewhere(with_settings: PolicyHost) -> None:
-    assert of(with_settings.analyze_stack([CLUSTER]), RULE) == []
-
-
-@pytest.mark.integration
-def test_an_exempt_trail_is_left_alone(with_settings: PolicyHost) -> None:
-    assert of(with_settings.analyze_stack([CLUSTER, trail({}, "old")]), RULE) == []

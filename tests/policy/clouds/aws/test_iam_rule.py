@@ -10,7 +10,7 @@ import pytest
 from cloud_controller.clouds.aws.permissions import statements
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN
-from tests.policy_objects import EXEMPT, of, resource
+from tests.policy_objects import of, resource
 
 RULE = "iam-policy-avoid-wildcards"
 
@@ -191,12 +191,6 @@ def test_a_key_that_comes_twice_hides_no_other_problem(pack: PolicyHost) -> None
 
     assert "Statement twice" in finding.message
     assert "Statement[0] allows s3:*" in finding.message
-
-
-def test_an_exempt_policy_is_left_alone(pack: PolicyHost) -> None:
-    exempt = resource("aws:iam/policy:Policy", {"name": f"kube-system/{EXEMPT}", "policy": "not JSON"})
-
-    assert of(pack.analyze(exempt), RULE) == []
 
 
 def test_an_unknown_iam_policy_is_not_evaluated(pack: PolicyHost) -> None:

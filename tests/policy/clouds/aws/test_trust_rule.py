@@ -9,7 +9,7 @@ import pytest
 
 from cloud_stacks.policies.host import AnalyzedResource, PolicyHost
 from local.plugins.values import UNKNOWN
-from tests.policy_objects import EXEMPT, of, resource
+from tests.policy_objects import of, resource
 
 RULE = "iam-role-limit-trust"
 ISSUER = "oidc.eks.eu-central-1.amazonaws.com/id/0123"
@@ -138,16 +138,11 @@ def test_roles_for_those_who_are_named_pass(pack: PolicyHost, fine: AnalyzedReso
     assert of(pack.analyze(fine), RULE) == []
 
 
-@pytest.mark.parametrize("text", ["not JSON: hunter2", '{"Statement": [], "Statement": {"Sid": "hunter2"}}', "{}"])
-def test_a_document_that_cannot_be_read_is_a_finding_that_does_not_show_it(pack: PolicyHost, text: str) -> None:
-    [finding] = pack.analyze(role(text=text))
+def test_a_document_that_cannot_be_read_is_a_finding_that_does_not_show_it(pack: PolicyHost) -> None:
+    [finding] = pack.analyze(role(text="not JSON: hunter2"))
 
     assert finding.message.startswith("assumeRolePolicy: the policy document ")
     assert "hunter2" not in finding.message
-
-
-def test_an_exempt_role_is_left_alone(pack: PolicyHost) -> None:
-    assert of(pack.analyze(role(trust("*"), name=f"kube-system/{EXEMPT}")), RULE) == []
 
 
 def test_an_unknown_trust_policy_is_not_evaluated(pack: PolicyHost) -> None:

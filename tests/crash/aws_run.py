@@ -1,30 +1,30 @@
-"""One run of one scenario: what people do to Services and nodes, and what came out. What all clouds' runs share."""
+"""One run of one scenario on AWS: what people do to Services and nodes, and what came out."""
 
 from __future__ import annotations
 
 import contextlib
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
 
+from benchmarks.aws.account import Machine
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
 from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, PatchType, name
-from tests.crash.cloud_environment import CloudEnvironment, KindName, Machine
+from tests.crash.aws_environment import SETTINGS, AwsEnvironment, Kind
 from tests.crash.daemon import Json, until
 from tests.crash.in_words import node_in_words, service_in_words
 from tests.crash.scenarios import SPACE
 from tests.crash.services import create_service
 from tests.words import said
 
-E = TypeVar("E", bound=CloudEnvironment)
+_PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
+"""Of the annotations that people set."""
 
 
 @dataclass
-class CloudRun(ABC, Generic[E]):
+class AwsRun:
     """The objects that it made, under names that nobody had before."""
 
-    environment: E
+    environment: AwsEnvironment
     machines: list[Machine] = field(default_factory=list)
     services: list[str] = field(default_factory=list)
 
@@ -38,16 +38,16 @@ class CloudRun(ABC, Generic[E]):
     def service(
         self,
         *ports: Json,
-        kind: KindName = "network",
+        kind: Kind = "network",
         settings: Mapping[str, str] | None = None,
         **spec: object,
     ) -> str:
         """Make a Service for a load balancer with these settings (annotations without their prefix); its name."""
-        made, of_kind = f"web-{next(self.environment.names)}", self.environment.kinds[kind]
-        annotations = self._annotations({**of_kind.settings, **(settings or {})})
+        made = f"web-{next(self.environment.names)}"
+        annotations = _annotations({**SETTINGS[kind], **(settings or {})})
         body = {
             "metadata": {"name": made, "namespace": SPACE, "annotations": annotations},
-            "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [*ports], **of_kind.spec, **spec},
+            "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [*ports], **spec},
         }
         create_service(self.kube, body)
         self.services.append(made)
@@ -55,7 +55,7 @@ class CloudRun(ABC, Generic[E]):
 
     def change(self, *, settings: Mapping[str, str | None] | None = None, **spec: object) -> None:
         """Change annotations (None: without it from now on) and spec of the first Service."""
-        patch = {"metadata": {"annotations": self._annotations(settings or {})}, "spec": spec}
+        patch = {"metadata": {"annotations": _annotations(settings or {})}, "spec": spec}
         self.kube.patch(SERVICES, self.services[0], patch, SPACE, type=PatchType.MERGE)
 
     def delete_service(self) -> None:
@@ -106,14 +106,16 @@ class CloudRun(ABC, Generic[E]):
         found: list[Json] = self.environment.left()["load_balancers"]
         return found
 
-    def serves(self, *ports: str, kind: KindName = "network", of: int = 0) -> bool:
+    def serves(self, *ports: str, kind: Kind = "network", of: int = 0) -> bool:
         """Whether the Service's status names a load balancer of this kind with exactly these listeners ("80 TCP")."""
         service = self.get_service(of)
         if service is None or not (service.get("status", {}).get("loadBalancer") or {}).get("ingress"):
             return False  # All that there is in a cloud may take dozens of calls, which the daemon would wait for.
+        # A classic load balancer's listeners are told without their protocol, which is TCP.
+        told = {each.removesuffix(" TCP") if kind == "classic" else each for each in ports}
         uid = service["metadata"]["uid"]
         found = [lb for lb in self.load_balancers() if uid in lb["tags"].values()]
-        return [(lb["type"], {*lb["listeners"]}) for lb in found] == [(kind, {*ports})]
+        return [(lb["type"], {*lb["listeners"]}) for lb in found] == [(kind, told)]
 
     def targets_are(self, wanted: set[int]) -> bool:
         """Whether there are load balancers, and everything that they send to is exactly these machines."""
@@ -124,7 +126,9 @@ class CloudRun(ABC, Generic[E]):
         )
 
     def targets(self, lb: Json) -> Sequence[Sequence[str]]:
-        """What each listener of the load balancer sends to: machines, each with its port."""
+        """What the load balancer, or each listener of it, sends to: machines, each with its port."""
+        if lb["type"] == "classic":
+            return [lb["instances"]]
         return [listener["target_group"]["targets"] for listener in lb["listeners"].values()]
 
     def snapshot(self) -> Json:
@@ -165,13 +169,6 @@ class CloudRun(ABC, Generic[E]):
 
     # ------------------------------------------------------------------------------------------------------- helpers
 
-    @abstractmethod
-    def names_of_load_balancers(self) -> Mapping[str, str]:
-        """What the cloud calls them, in words that are the same for every run."""
-
-    def _annotations(self, settings: Mapping[str, str | None]) -> dict[str, str | None]:
-        return {f"{self.environment.prefix}{setting}": value for setting, value in settings.items()}
-
     def _present_services(self) -> list[str]:
         present = {name(service) for service in self.kube.list(SERVICES, SPACE).items}
         return [service for service in self.services if service in present]
@@ -185,12 +182,14 @@ class CloudRun(ABC, Generic[E]):
     def _words(self) -> dict[str, str]:
         """What stands for the names and numbers of this run."""
         words = {made: f"SERVICE-{index}" for index, made in enumerate(self.services)}
-        words |= self.names_of_load_balancers()
+        # Names of load balancers are of the Service's, cut short, and a digest.
+        short = {made.replace("-", ""): word for made, word in words.items()}
+        words |= {lb: f"LB-OF-{short.get(lb.split('-')[2])}" for lb in self.environment.load_balancer_names()}
         for service in self.kube.list(SERVICES, SPACE).items:
             if name(service) in words:
                 words[service["metadata"]["uid"]] = f"UID-OF-{words[name(service)]}"
                 ingress = service.get("status", {}).get("loadBalancer", {}).get("ingress") or []
-                words |= {address: f"HOST-OF-{words[name(service)]}" for entry in ingress for address in _names(entry)}
+                words |= {entry["hostname"]: f"HOST-OF-{words[name(service)]}" for entry in ingress}
         for index, machine in enumerate(self.machines):
             words |= {machine.name: f"NODE-{index}", machine.id: f"MACHINE-{index}"}
             words |= {machine.address: f"ADDRESS-{index}", machine.name.partition(".")[0]: f"NAME-{index}"}
@@ -199,5 +198,5 @@ class CloudRun(ABC, Generic[E]):
         return words
 
 
-def _names(ingress: Mapping[str, str]) -> list[str]:
-    return [ingress[key] for key in ("hostname", "ip") if key in ingress]
+def _annotations(settings: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {f"{_PREFIX}{setting}": value for setting, value in settings.items()}
