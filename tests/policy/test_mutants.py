@@ -22,7 +22,7 @@ from tests.policy.mutants import Mutant
 from tests.policy.production import ROOT, STACKS, Seen, findings, resources
 from tests.policy_objects import start
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 MUTANTS = [
     mutant
