@@ -518,16 +518,6 @@ def test_an_idle_timeout_is_that_of_every_tcp_listener() -> None:
     assert ignored(service) == {}
 
 
-def test_the_mysql_service_of_the_requirements_gets_its_sixty_seconds() -> None:
-    # requirements 000: its annotations as they stand there.
-    service = nlb(
-        {f"{PREFIX}connection-idle-timeout": "60", f"{PREFIX}cross-zone-load-balancing-enabled": "true"}, port(3306)
-    )
-
-    assert idle_timeouts(service) == {3306: "60"}
-    assert built(service).ignored == ()
-
-
 def test_a_listeners_own_attributes_win_over_the_services_idle_timeout() -> None:
     own = {"TCP-80": (f"{IDLE}=6000",)}
     service = nlb(named(connection_idle_timeout=60, listener_attributes=own), port(80), port(81))
@@ -625,13 +615,6 @@ def test_attributes_of_a_port_that_there_is_not_have_no_effect_and_are_told_of()
     given = named(target_group_attributes_of_port={"81": ("stickiness.enabled=true",)})
 
     assert ignored(nlb(given, port(80))) == {"target-group-attributes.81": "the Service has no port with this number"}
-
-
-def test_a_port_whose_connections_are_cut_keeps_members_that_leave() -> None:
-    given = named(target_group_attributes_of_port={"81": ("deregistration_delay.timeout_seconds=0",)})
-
-    assert not BUILDER.drains(nlb(given, port(80), port(81)))
-    assert BUILDER.drains(nlb({}, port(80), port(81)))
 
 
 # -------------------------------------------------------------------------------------------------------- the rest

@@ -48,6 +48,7 @@ NETWORK: dict[str, Object] = {
         named(cross_zone_load_balancing_enabled=True, additional_resource_tags=("Team=edge", "Empty"))
     ),
     "ranges": nlb(loadBalancerSourceRanges=["10.0.0.0/8", "192.0.2.0/24"]),
+    "prefix lists": nlb(named(security_group_prefix_lists=("pl-0123456789abcdef0",))),
     "pods": nlb(named(nlb_target_type="ip")),
 }
 
@@ -60,7 +61,13 @@ CLASSIC: dict[str, Object] = {
     "local": classic(**LOCAL),
     "checks": classic(named(healthcheck_protocol="http", healthcheck_path="/up", healthcheck_unhealthy_threshold=3)),
     "attributes": classic(
-        named(**LOGS, connection_draining_enabled=True, connection_draining_timeout=30, connection_idle_timeout=90)
+        named(
+            **LOGS,
+            access_log_emit_interval="5",
+            connection_draining_enabled=True,
+            connection_draining_timeout=30,
+            connection_idle_timeout=90,
+        )
     ),
     "zones and tags": classic(named(cross_zone_load_balancing_enabled=True, additional_resource_tags=("Team=edge",))),
     "ranges": classic(loadBalancerSourceRanges=["10.0.0.0/8"]),
