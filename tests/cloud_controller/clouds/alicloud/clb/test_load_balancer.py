@@ -21,12 +21,10 @@ from local.alicloud import machines
 from local.alicloud.clb_balancers import CLB, GROUP, LISTENER
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal as StandInRefusal
-from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
+from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing
 from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
 from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, port, served
 from tests.cloud_controller.load_balancing import service as _service
-
-__all__ = ["account"]
 
 CREATE, DELETE = "CreateLoadBalancer", ["DeleteLoadBalancer", "SetLoadBalancerDeleteProtection"]
 ONE_PORT = ["CreateLoadBalancerTCPListener", "CreateVServerGroup", "StartLoadBalancerListener"]

@@ -18,11 +18,6 @@ PODS = {"192.168.0.101": "n1", "192.168.0.102": "n2"}
 
 
 @pytest.fixture
-def account() -> NlbAccount:
-    return NlbAccount()
-
-
-@pytest.fixture
 def pods(account: NlbAccount) -> dict[str, str]:
     for address in PODS:
         account.pod(address)

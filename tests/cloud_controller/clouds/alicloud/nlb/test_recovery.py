@@ -17,11 +17,6 @@ from tests.cloud_controller.clouds.alicloud.nlb.services import ENI, backends, b
 POD = "192.168.0.101"
 
 
-@pytest.fixture
-def account() -> NlbAccount:
-    return NlbAccount()
-
-
 def test_a_load_balancer_that_vanishes_while_it_is_created_is_an_error_that_is_tried_again(account: NlbAccount) -> None:
     account.standin.world.job_seconds = 4.0
     gone = Refusal(404, "ResourceNotFound.loadBalancer", "refused by the test")
