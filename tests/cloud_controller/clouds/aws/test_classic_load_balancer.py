@@ -11,7 +11,7 @@ from cloud_controller.clouds.aws.build_classic import POOL
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import Built, LoadBalancerModel, LoadBalancerState, Owner
-from cloud_controller.load_balancers.operations import DeleteLoadBalancer, RemoveMembers
+from cloud_controller.load_balancers.operations import AddMembers, DeleteLoadBalancer, RemoveMembers
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import Between, Call, Refusal, Refusing, security_groups_in_use
 from tests.cloud_controller.clouds.aws.in_the_account import (
@@ -21,7 +21,7 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
     rules_of,
 )
 from tests.cloud_controller.clouds.aws.services import backends, classic, named, put_nodes
-from tests.cloud_controller.cluster import Cluster
+from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.load_balancing import Running, performed, port, served
 
 OWNER = Owner(CLUSTER, "uid-web", "default", "web")
@@ -358,6 +358,35 @@ def test_a_node_that_comes_is_one_call_however_many_ports(account: AwsAccount, c
     del cluster.objects["nodes"][new["InstanceId"]]
     running.take_nodes()
     assert running.apply(service) == {"elb DeregisterInstancesFromLoadBalancer": 1}
+
+
+def test_an_instance_that_aws_does_not_take_keeps_no_other_out_and_is_tried_again(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    before = dict(cluster.objects["nodes"])
+    cluster.objects["nodes"].clear()
+    running = served(account, cluster, classic())
+    cluster.objects["nodes"] |= before
+    put_nodes(cluster, account.launch(2))
+    _, refused, *_ = cluster.objects["nodes"]
+    refusing(refused)(running.cloud)
+
+    running.take_nodes()
+    running.handle(WEB)
+
+    others = {*cluster.objects["nodes"]} - {refused}
+    assert {each["InstanceId"] for each in described(account)["Instances"]} == others
+    (again,) = running.plan().changes
+    assert again.operation == AddMembers(described(account)["LoadBalancerName"], POOL, (Member(refused, 0, refused),))
+
+
+def test_an_instance_that_aws_does_not_take_stops_no_creation(account: AwsAccount, cluster: Cluster) -> None:
+    taken, refused = cluster.objects["nodes"]
+    cluster.put(classic())
+
+    Running(account, cluster, wrap=refusing(refused)).handle(WEB)
+
+    assert [each["InstanceId"] for each in described(account)["Instances"]] == [taken]
 
 
 def test_an_instance_that_is_gone_already_keeps_no_other_in(account: AwsAccount, cluster: Cluster) -> None:
