@@ -152,6 +152,18 @@ def test_a_host_name_goes_before_the_instance_name_of_another_machine(alicloud: 
     assert found.id == machine
 
 
+def test_many_names_are_looked_up_in_one_list(alicloud: Account) -> None:
+    for number in range(90):
+        alicloud.machine(f"n{number}")
+    cloud = alicloud.cloud()
+    refs = [InstanceRef(f"n{number}") for number in range(90)]
+
+    for some in (refs[:45], refs[45:]):
+        assert None not in cloud.instances.describe(some).values()
+
+    assert alicloud.calls() == {"ecs.DescribeInstances": 2}  # Of each tag one page.
+
+
 def test_a_machine_that_the_key_may_not_see_stops_only_its_own_node(alicloud: Account) -> None:
     machine, foreign = alicloud.machine("one"), alicloud.machine("two")
     alicloud.release(foreign)
