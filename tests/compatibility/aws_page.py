@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.compatibility import aws_recorded
 from tests.compatibility.aws_differences import DIFFERENCES
 from tests.compatibility.aws_services import CASES, PREFIX, Case
+from tests.compatibility.tables import table
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility" / "aws.md"
 
@@ -32,9 +34,6 @@ tests.compatibility.aws_run` records them anew).
 
 Everything that is not in this table is the same. Names of load balancers and target groups are not compared: each
 controller, and AWS, makes up its own.
-
-| Services | field | the Go controller | this one | why |
-|---|---|---|---|---|
 """
 
 _BEYOND = """
@@ -58,12 +57,9 @@ def page(recorded: Mapping[str, Any]) -> str:
     """The page's text."""
     versions = recorded["versions"]
     head = _HEAD.format(count=len(CASES), version=versions["cloud-provider-aws"], moto=versions["moto"])
-    differences = "".join(
-        f"| {_code(each.services)} | {_code(each.fields)} | {each.peer} | {each.ours} | {each.reason} |\n"
-        for each in DIFFERENCES
-    )
+    differences = (replace(each, fields=each.fields.replace("load_balancers/0/", "")) for each in DIFFERENCES)
     services = "".join(_service(case, recorded["results"][case.name]) for case in CASES)
-    return head + differences + _BEYOND.format(prefix=PREFIX) + services
+    return head + table(differences) + _BEYOND.format(prefix=PREFIX) + services
 
 
 def _service(case: Case, result: Mapping[str, Any]) -> str:
@@ -73,10 +69,6 @@ def _service(case: Case, result: Mapping[str, Any]) -> str:
     more = "".join(f", `{key}: {json.dumps(value)}`" for key, value in case.spec.items())
     outcome = "refuses it" if result["refused"] else "serves it" if result["load_balancers"] else "leaves it alone"
     return f"| `{case.name}` | {annotations} | {ports}{more} | {outcome} |\n"
-
-
-def _code(patterns: str) -> str:
-    return ", ".join(f"`{pattern.removeprefix('load_balancers/0/')}`" for pattern in patterns.split("|"))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
-from cloud_controller.kube import NODES
 from tests.cloud_controller.clouds.alicloud.account import Account
 from tests.cloud_controller.clouds.alicloud.daemon import Daemon
 
@@ -73,54 +72,6 @@ def test_two_hundred_nodes_cost_a_page_each_hundred_of_both_tags(alicloud: Accou
     assert calls["vpc.CreateRouteEntries"] == 4
     assert calls["ecs.DescribeNetworkInterfaces"] == 2
     assert len(daemon.routes()) == 200
-
-
-def test_from_four_fifths_of_the_quota_on_an_event_warns(alicloud: Account) -> None:
-    daemon = running(alicloud, 4)
-    alicloud.standin.world.quotas.custom_routes = 5
-
-    daemon.work()
-
-    assert "RouteQuotaNearlyUsed" in str(daemon.cluster.told(daemon.route))
-
-
-def test_the_route_of_a_node_that_went_while_no_controller_ran_is_removed(alicloud: Account) -> None:
-    first = running(alicloud, 3)
-    first.work()
-    alicloud.release(first.cluster.stored["node-1"]["spec"]["providerID"].partition(".")[2])
-    first.cluster.api.remove(NODES, "node-1")
-
-    second = Daemon(alicloud, first.cluster.api)
-    second.work()
-
-    assert {cidr for cidr, _ in second.routes()} == {"10.1.0.0/24", "10.1.2.0/24"}
-
-
-def test_a_node_whose_machine_is_gone_goes_with_its_route_after_two_answers(alicloud: Account) -> None:
-    daemon = running(alicloud, 3)
-    daemon.work()
-    alicloud.release(daemon.cluster.stored["node-1"]["spec"]["providerID"].partition(".")[2])
-    daemon.cluster.stored["node-1"]["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
-
-    calls = daemon.work()
-
-    assert {*daemon.cluster.stored} == {"node-0", "node-2"}
-    assert {cidr for cidr, _ in daemon.routes()} == {"10.1.0.0/24", "10.1.2.0/24"}
-    assert calls["ecs.DescribeInstanceAttribute"] == 1
-
-
-def test_a_node_that_is_left_alone_keeps_its_taint_and_gets_no_route(alicloud: Account) -> None:
-    daemon = running(alicloud, 1)
-    daemon.cluster.register("idc-1", "10.1.9.0/24", ready="Unknown")
-    daemon.cluster.stored["idc-1"]["spec"]["providerID"] = "ack-hybrid://idc-1"
-
-    daemon.work()
-
-    node = daemon.cluster.stored["idc-1"]
-    assert has_taint(node, UNINITIALIZED_TAINT)
-    assert [each["type"] for each in node["status"]["conditions"]] == ["Ready"]
-    assert {cidr for cidr, _ in daemon.routes()} == {"10.1.0.0/24"}
-    assert "idc-1" not in str(daemon.cluster.told(daemon.node))
 
 
 def test_nodes_with_provider_ids_as_uris_are_served_by_lists_too(alicloud: Account) -> None:

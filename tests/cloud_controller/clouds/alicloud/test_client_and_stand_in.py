@@ -10,7 +10,6 @@ from cloud_controller.clouds.alicloud.config import AccessKey
 from cloud_controller.clouds.alicloud.credentials import FixedKey, RoleKey
 from local.alicloud.account import ACCESS_KEY, SECRET
 from local.alicloud.keys import lend_key
-from local.standin.faults import Fault
 from tests.cloud_controller.clouds.alicloud.account import Account, StandInHttp
 
 ALL = ("*",)
@@ -34,36 +33,6 @@ def test_a_signed_request_over_http_is_accepted_and_one_with_a_wrong_secret_refu
     assert right.call("ecs", "DescribeInstances", asked)["TotalCount"] == 1
     with pytest.raises(AccessDenied, match="SignatureDoesNotMatch"):
         wrong.call("ecs", "DescribeInstances", asked)
-
-
-@pytest.mark.integration
-def test_a_read_whose_connection_breaks_is_repeated_and_a_write_without_token_is_not(
-    alicloud: Account, alicloud_url: str
-) -> None:
-    client = Client(
-        "cn-hangzhou",
-        lambda _: alicloud_url,
-        FixedKey(AccessKey(ACCESS_KEY, SECRET)),
-        sleep=lambda _: None,
-    )
-    alicloud.standin.faults.add(Fault("*", loses_answer=True))
-    client.call("ecs", "DescribeInstances", {})
-    alicloud.standin.faults.add(Fault("*", loses_answer=True))
-
-    with pytest.raises(Exception, match="connection lost during ecs ModifyNetworkInterfaceAttribute"):
-        client.call(
-            "ecs",
-            "ModifyNetworkInterfaceAttribute",
-            {"NetworkInterfaceId": alicloud_eni(alicloud), "SourceDestCheck": False},
-        )
-
-    assert alicloud.calls() == {"ecs.DescribeInstances": 2, "ecs.ModifyNetworkInterfaceAttribute": 1}
-
-
-def alicloud_eni(account: Account) -> str:
-    account.machine("one")
-    (eni,) = (each["id"] for each in account.objects("eni"))
-    return str(eni)
 
 
 def test_the_key_of_a_role_is_accepted_and_replaced_when_it_has_expired_early(alicloud: Account) -> None:

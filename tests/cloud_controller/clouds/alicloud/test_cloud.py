@@ -84,15 +84,6 @@ def test_a_machine_with_a_role_acts_with_its_rights(alicloud: Account, alicloud_
     assert [each.id for each in keyless(alicloud_url).instances.list()] == [machine]
 
 
-@pytest.mark.integration
-@pytest.mark.usefixtures("without_role")
-def test_a_machine_without_a_role_is_an_error_that_names_every_source(alicloud: Account, alicloud_url: str) -> None:
-    alicloud.standin.metadata.machine = alicloud.machine("one")
-
-    with pytest.raises(AccessDenied, match="no access key in the cloud config, no role of the pod or the machine"):
-        keyless(alicloud_url).check_access(MACHINES)
-
-
 def test_check_access_is_one_call_without_rights_and_refuses_a_wrong_key(alicloud: Account) -> None:
     alicloud.cloud().check_access(MACHINES)
     assert alicloud.calls() == {"sts.GetCallerIdentity": 1}

@@ -164,14 +164,6 @@ def test_many_names_are_looked_up_in_one_list(alicloud: Account) -> None:
     assert alicloud.calls() == {"ecs.DescribeInstances": 2}  # Of each tag one page.
 
 
-def test_a_machine_is_gone_only_if_its_own_read_says_so(alicloud: Account) -> None:
-    machine = alicloud.machine("one")
-    alicloud.release(machine)
-
-    assert describe(alicloud.cloud(), "one", f"cn-hangzhou.{machine}") is None
-    assert alicloud.calls() == {"ecs.DescribeInstances": 1, "ecs.DescribeInstanceAttribute": 1}
-
-
 def test_a_machine_that_the_key_may_not_see_stops_only_its_own_node(alicloud: Account) -> None:
     machine, foreign = alicloud.machine("one"), alicloud.machine("two")
     alicloud.release(foreign)

@@ -17,13 +17,16 @@ from local.alicloud.account import REGION
 from local.alicloud.clb_balancers import CLB
 from local.alicloud.nlb_jobs import BALANCER as NLB
 from tests.cloud_controller.clouds.alicloud.account import CONFIG
-from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
+from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing
 from tests.cloud_controller.load_balancing import Running, service
-
-__all__ = ["account"]
 
 BUILDER = AliCloudBuilder(CONFIG)
 OF_NLB, OF_CLB = "cloud-controller/nlb", "cloud-controller/clb"
+
+
+@pytest.fixture
+def account() -> Balancing:
+    return Balancing()
 
 
 def node(provider_id: str = f"{REGION}.i-1", labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:

@@ -56,19 +56,6 @@ def test_routes_are_created_fifty_in_a_call(alicloud: Account) -> None:
     assert entries(alicloud) == set()
 
 
-def test_a_table_that_does_not_change_is_read_in_one_call(alicloud: Account) -> None:
-    cloud = alicloud.cloud()
-    wanted = routes_to(alicloud.machine("one"), 20)
-    cloud.routes.create(wanted)
-    alicloud.calls()
-
-    assert [*cloud.routes.list()] == [
-        Route(each.destination_cidr, each.target_instance, owned=None)
-        for each in sorted(wanted, key=lambda each: each.destination_cidr)
-    ]
-    assert alicloud.calls() == {"vpc.DescribeRouteEntryList": 1}
-
-
 def test_the_check_is_turned_off_once_for_each_machine(alicloud: Account) -> None:
     one, two = alicloud.machine("one"), alicloud.machine("two")
     cloud = alicloud.cloud()

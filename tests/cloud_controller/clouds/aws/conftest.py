@@ -152,13 +152,6 @@ def _account(_moto: str) -> AwsAccount:
     )
 
 
-@pytest.fixture
-def empty_account(_account: AwsAccount) -> AwsAccount:
-    """An account without anything of ours; AWS's default VPC is there."""
-    _reset(_account)
-    return _account
-
-
 @pytest.fixture(scope="session")
 def _network(_account: AwsAccount) -> tuple[AwsAccount, EC2Backend]:
     """An account with a network, and moto's side of it: made once, as its calls would take longer than most tests."""

@@ -16,6 +16,7 @@ from cloud_controller.load_balancers.diff import diff
 from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer
 from cloud_controller.plan import ActionKind
 from tests.cloud_controller.clouds.aws.services import BUILDER, built, classic, ignored, model, named, nlb, node, subnet
+from tests.cloud_controller.load_balancing import port
 
 TYPE = f"{PREFIX}type"
 DELAY = "deregistration_delay.timeout_seconds"
@@ -50,11 +51,6 @@ def test_a_path_that_no_check_asks_for_is_told_of(service: Callable[[dict[str, s
 
     assert [*ignored(service(named(healthcheck_path="/up")))] == ["healthcheck-path"]
     assert [*ignored(service(by_http))] == []
-
-
-def test_an_application_load_balancer_is_refused_with_where_it_comes_from() -> None:
-    with pytest.raises(InvalidConfiguration, match="are for Ingresses"):
-        built(classic({TYPE: "alb"}))
 
 
 @pytest.mark.parametrize(
@@ -93,6 +89,7 @@ def test_a_service_without_annotations_is_served_and_does_not_drain() -> None:
         (nlb(NO_DELAY | named(target_group_attributes_of_port={"443": (f"{DELAY}=300",)})), False),
         (nlb(named(target_group_attributes_of_port={"80": (f"{DELAY}=0",)})), False),
         (nlb(named(target_group_attributes_of_port={"443": (f"{DELAY}=0",)})), True),
+        (nlb(named(target_group_attributes_of_port={"81": (f"{DELAY}=0",)}), port(80), port(81)), False),
         (nlb(loadBalancerClass="cloud-controller/classic"), False),
         (classic(), False),
         (classic(named(connection_draining_enabled=True)), True),

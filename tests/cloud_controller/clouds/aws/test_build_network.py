@@ -99,11 +99,7 @@ def test_tcp_and_udp_on_one_port_share_a_listener_and_a_pool() -> None:
     assert BUILDER.members(nlb({}, port(53, "UDP"), port(53)), backends()) == {("TCP_UDP", 53): pool.members}
 
 
-def test_they_must_lead_to_one_port_of_the_nodes() -> None:
-    refused(nlb({}, port(53), port(53, "UDP", nodePort=31053)), r"ports\[1\].nodePort: .*30053 and 31053")
-
-
-def test_or_of_the_pods() -> None:
+def test_tcp_and_udp_on_one_port_must_lead_to_one_port_of_the_pods() -> None:
     by_pod = named(nlb_target_type="ip")
     apart = backends(slices=(slices("10.0.1.9", number=53), slices("10.0.1.9", number=54, protocol="UDP")))
     together = backends(slices=(slices("10.0.1.9", number=53), slices("10.0.1.9", number=53, protocol="UDP")))
@@ -111,10 +107,6 @@ def test_or_of_the_pods() -> None:
 
     refused(service, r"ports\[1\].targetPort", with_=apart)
     assert only_pool(service, with_=together).members == (Member("10.0.1.9", 53, "10.0.1.9"),)
-
-
-def test_other_protocols_are_refused_by_their_port() -> None:
-    refused(nlb({}, port(80), port(36412, "SCTP")), r"spec.ports\[1\].protocol: 'SCTP' .*TCP, UDP")
 
 
 def test_pods_are_targets_at_their_own_addresses_and_need_no_node_port() -> None:
@@ -125,10 +117,6 @@ def test_pods_are_targets_at_their_own_addresses_and_need_no_node_port() -> None
     assert pool.name == "tcp-80-ip"
     assert pool.members == (Member("10.0.1.9", 8080, "10.0.1.9"), Member("10.0.2.9", 8080, "10.0.2.9"))
     assert pool.attributes["target_type"] == "ip"
-
-
-def test_without_a_node_port_the_error_says_what_to_do() -> None:
-    refused(nlb({}, port(80, nodePort=None)), "allocateLoadBalancerNodePorts: true; or .*nlb-target-type: ip")
 
 
 def test_with_traffic_policy_local_all_nodes_are_targets_and_the_check_finds_those_with_pods() -> None:
@@ -257,6 +245,7 @@ SHARED = Config("prod-1", health_probe_mode="Shared")
             by_http("HTTPS", None, "/up", 30, 10, 3, 3),
         ),
         (check(named(healthcheck_path="/up")), HealthCheck("TCP", None, None, 30, 10, 3, 3)),
+        (check(named(healthcheck_success_codes="200")), HealthCheck("TCP", None, None, 30, 10, 3, 3)),
         (check(named(healthcheck_port="8080")), HealthCheck("TCP", 8080, None, 30, 10, 3, 3)),
         (check(named(healthcheck_port="traffic-port"), **LOCAL), by_http("HTTP", None, "/healthz", 10, 6, 2, 2)),
         (check(named(healthcheck_protocol="TCP"), config=SHARED), HealthCheck("TCP", 10256, None, 30, 10, 3, 3)),
@@ -278,30 +267,6 @@ def test_the_codes_that_pass_a_check_are_the_services(codes: str) -> None:
     given = named(healthcheck_protocol="HTTP", healthcheck_success_codes=codes)
 
     assert check(given).success_codes == codes
-
-
-def test_codes_without_a_check_by_http_have_no_effect_and_are_told_of() -> None:
-    given = named(healthcheck_success_codes="200")
-
-    assert check(given).success_codes is None
-    assert [*ignored(nlb(given))] == ["healthcheck-success-codes"]
-
-
-@pytest.mark.parametrize(
-    ("annotations", "hint"),
-    [
-        (
-            {f"{PREFIX}healthcheck-protocol": "HTTP", f"{PREFIX}healthcheck-success-codes": "299-200"},
-            "range '299-200' ends before it begins",
-        ),
-        ({f"{PREFIX}healthcheck-success-codes": "100"}, "codes from 200 to 599"),
-        (named(healthcheck_timeout=20, healthcheck_interval=10), "healthcheck-timeout: 20 s .*2 to 10"),
-        (named(healthcheck_protocol="SSL"), "healthcheck-protocol: 'SSL' .*HTTP, HTTPS, TCP"),
-        (named(healthcheck_port="70000"), "healthcheck-port: '70000' .*1 to 65535"),
-    ],
-)
-def test_a_check_that_aws_cannot_make_is_refused(annotations: dict[str, str], hint: str) -> None:
-    refused(nlb(annotations), hint)
 
 
 # ----------------------------------------------------------------------------------------- target group attributes
@@ -391,10 +356,6 @@ def test_session_affinity_keeps_clients_at_their_target() -> None:
     assert ignored(service) == {"spec.sessionAffinityConfig.clientIP.timeoutSeconds": "AWS does not support a timeout"}
 
 
-def test_affinity_and_tls_exclude_each_other_as_aws_has_it() -> None:
-    refused(nlb(named(ssl_cert=(CERTIFICATE,)), sessionAffinity="ClientIP"), "spec.sessionAffinity")
-
-
 def test_the_proxy_protocol_is_version_two() -> None:
     assert attributes(nlb(named(proxy_protocol="*")))["proxy_protocol_v2.enabled"] == "true"
 
@@ -422,10 +383,6 @@ def test_scheme_and_subnets_go_together() -> None:
     assert model(nlb(named(scheme="internal", internal=True))).attributes["scheme"] == "internal"
 
 
-def test_two_annotations_that_contradict_each_other_are_refused() -> None:
-    refused(nlb(named(scheme="internal", internal=False)), "scheme: 'internal' contradicts")
-
-
 def test_addresses_of_ones_own_are_in_the_order_of_the_sorted_subnets() -> None:
     given = named(subnets=("subnet-b1", "subnet-a1"), eip_allocations=("eipalloc-0b", "eipalloc-0a"))
     inside = named(internal=True, subnets=("subnet-b1", "subnet-a1"), private_ipv4_addresses=("10.0.1.9", "10.0.11.9"))
@@ -439,32 +396,6 @@ def test_without_named_subnets_elastic_addresses_are_for_the_zones_in_their_orde
     given = named(eip_allocations=("eipalloc-0a", "eipalloc-0b", "eipalloc-0c"))
 
     assert model(nlb(given)).attributes["eip_allocations"] == ("eipalloc-0a", "eipalloc-0b", "eipalloc-0c")
-
-
-@pytest.mark.parametrize(
-    ("annotations", "hint"),
-    [
-        (named(eip_allocations=("eipalloc-0a",)), "eip-allocations: 1 values for 3 subnets"),
-        (
-            named(eip_allocations=("eipalloc-0a",), internal=True),
-            "eip-allocations: not supported on an internal load balancer",
-        ),
-        (named(eip_allocations=("192.0.2.1",)), "'192.0.2.1' is not a valid allocation ID"),
-        (named(eip_allocations=("eipalloc-0a",) * 3), "duplicate allocation ID"),
-        (named(private_ipv4_addresses=("10.0.1.9",)), "addresses: not supported on an internet-facing load balancer"),
-        (
-            named(private_ipv4_addresses=("10.0.1.9", "10.0.1.8", "10.0.21.9"), internal=True),
-            "two addresses are in subnet-a1",
-        ),
-        (
-            named(private_ipv4_addresses=("10.0.1.9", "10.0.11.9", "10.9.0.1"), internal=True),
-            "10.9.0.1 is not in the load balancer's subnets",
-        ),
-        (named(private_ipv4_addresses=("a", "b", "c"), internal=True), "'a' is not an IPv4 address"),
-    ],
-)
-def test_addresses_that_fit_neither_scheme_nor_subnets_are_refused(annotations: dict[str, str], hint: str) -> None:
-    refused(nlb(annotations), hint)
 
 
 def test_logs_need_a_bucket_and_what_is_said_of_them_counts_only_when_they_are_enabled() -> None:
@@ -518,16 +449,6 @@ def test_an_idle_timeout_is_that_of_every_tcp_listener() -> None:
     assert ignored(service) == {}
 
 
-def test_the_mysql_service_of_the_requirements_gets_its_sixty_seconds() -> None:
-    # requirements 000: its annotations as they stand there.
-    service = nlb(
-        {f"{PREFIX}connection-idle-timeout": "60", f"{PREFIX}cross-zone-load-balancing-enabled": "true"}, port(3306)
-    )
-
-    assert idle_timeouts(service) == {3306: "60"}
-    assert built(service).ignored == ()
-
-
 def test_a_listeners_own_attributes_win_over_the_services_idle_timeout() -> None:
     own = {"TCP-80": (f"{IDLE}=6000",)}
     service = nlb(named(connection_idle_timeout=60, listener_attributes=own), port(80), port(81))
@@ -547,30 +468,6 @@ def test_a_listeners_own_attributes_win_over_the_services_idle_timeout() -> None
 )
 def test_a_load_balancer_whose_listeners_have_attributes_is_marked(annotations: dict[str, str], marked: bool) -> None:
     assert ("cloud-controller/listener-attributes" in model(nlb(annotations, port(80))).tags) == marked
-
-
-@pytest.mark.parametrize(
-    ("annotations", "hint"),
-    [
-        (named(connection_idle_timeout=59), "connection-idle-timeout: '59' is not a valid value.*60 to 6,000"),
-        (named(listener_attributes={"TCP-80": (f"{IDLE}=6001",)}), "attributes.TCP-80: .*'6001'.*60 to 6,000"),
-        (named(listener_attributes={"TCP-80": ("idle=60",)}), "'idle' is not an attribute of TCP listeners.*tcp.idle"),
-        (named(listener_attributes={"UDP-53": (f"{IDLE}=60",)}), "UDP listeners have no attributes"),
-    ],
-)
-def test_what_aws_does_not_take_of_a_listener_is_refused(annotations: dict[str, str], hint: str) -> None:
-    with pytest.raises(InvalidConfiguration, match=hint):
-        model(nlb(annotations, port(80), port(53, "UDP")))
-
-
-def test_attributes_of_a_listener_that_there_is_not_have_no_effect_and_are_told_of() -> None:
-    found = ignored(nlb(named(listener_attributes={"TLS-80": (f"{IDLE}=60",)}), port(80)))
-
-    assert found == {"listener-attributes.TLS-80": "the Service has no such listener; it has TCP-80"}
-
-
-def test_an_idle_timeout_without_tcp_listeners_has_no_effect_and_is_told_of() -> None:
-    assert [*ignored(nlb(named(connection_idle_timeout=60), port(53, "UDP")))] == ["connection-idle-timeout"]
 
 
 # ------------------------------------------------------------------------------- attributes of single target groups
@@ -595,13 +492,6 @@ def test_the_attributes_of_a_port_win_over_those_of_all() -> None:
     assert found == {"tcp-80": ("5", "true"), "tcp-81": ("30", "true")}
 
 
-def test_a_wrong_attribute_of_a_port_names_the_annotation_of_that_port() -> None:
-    wrong = named(target_group_attributes_of_port={"80": ("stickiness.enabled=maybe",)})
-
-    with pytest.raises(InvalidConfiguration, match=r"target-group-attributes.80: 'maybe' is not a valid value"):
-        model(nlb(wrong, port(80)))
-
-
 @pytest.mark.parametrize(
     ("all_ports", "port_80", "hint"),
     [
@@ -621,49 +511,12 @@ def test_the_annotation_that_contradicts_the_service_is_named_where_a_port_has_o
     refused(nlb(given, port(80)), hint)
 
 
-def test_attributes_of_a_port_that_there_is_not_have_no_effect_and_are_told_of() -> None:
-    given = named(target_group_attributes_of_port={"81": ("stickiness.enabled=true",)})
-
-    assert ignored(nlb(given, port(80))) == {"target-group-attributes.81": "the Service has no port with this number"}
-
-
-def test_a_port_whose_connections_are_cut_keeps_members_that_leave() -> None:
-    given = named(target_group_attributes_of_port={"81": ("deregistration_delay.timeout_seconds=0",)})
-
-    assert not BUILDER.drains(nlb(given, port(80), port(81)))
-    assert BUILDER.drains(nlb({}, port(80), port(81)))
-
-
 # -------------------------------------------------------------------------------------------------------- the rest
-
-
-def test_what_only_a_classic_one_does_is_told_of() -> None:
-    given = named(
-        connection_draining_enabled=True,
-        connection_draining_timeout=10,
-        access_log_emit_interval="5",
-    )
-
-    assert {*ignored(nlb(given))} == {
-        "connection-draining-enabled",
-        "connection-draining-timeout",
-        "access-log-emit-interval",
-    }
-
-
-def test_what_the_other_controller_alone_honours_is_told_of_with_the_reason() -> None:
-    service = nlb({f"{PREFIX}multi-cluster-target-group": "true"})
-
-    assert "each target group belongs to one Service" in ignored(service)["multi-cluster-target-group"]
 
 
 def test_the_name_that_people_choose_is_the_load_balancers_in_aws() -> None:
     assert model(nlb(named(name="edge"))).attributes["load_balancer_name"] == ("edge",)
     assert "load_balancer_name" not in model(nlb()).attributes
-
-
-def test_an_address_of_kubernetes_own_field_is_refused_as_upstream_does() -> None:
-    refused(nlb(loadBalancerIP="192.0.2.1"), "spec.loadBalancerIP: '192.0.2.1'.*eip-allocations")
 
 
 # ---------------------------------------------------------------------------------------------------- who connects
@@ -739,14 +592,6 @@ def test_more_rules_than_all_its_groups_may_have_are_refused_with_the_limit() ->
     assert len(rules) == 240
 
 
-def test_more_groups_than_a_load_balancer_can_be_in_are_refused() -> None:
-    refused(
-        nlb(named(extra_security_groups=("sg-01", "sg-02", "sg-03", "sg-04"))),
-        "extra-security-groups: 4 security groups",
-    )
-    refused(nlb(named(security_groups=("web",))), "security-groups: 'web' is not a valid security group ID")
-
-
 # -------------------------------------------------------------------------------------------------------- families
 
 
@@ -775,25 +620,6 @@ def test_whoever_only_prefers_both_gets_ipv4_where_subnets_have_no_ipv6_and_is_t
     assert "no IPv6 range in subnet-a1, subnet-b1, subnet-c1" in ignored(service)["spec.ipFamilies"]
 
 
-@pytest.mark.parametrize(
-    ("service", "hint"),
-    [
-        (
-            nlb(**DUAL, ipFamilyPolicy="RequireDualStack"),
-            "spec.ipFamilies: IPv4, IPv6 is not possible: no IPv6 range in subnet-a1",
-        ),
-        (nlb(ipFamilies=["IPv6"]), "spec.ipFamilies: IPv6 is not possible: no IPv6 range in subnet-a1"),
-        (
-            nlb(named(ip_address_type="dualstack")),
-            "ip-address-type: 'dualstack' is not possible: no IPv6 range in subnet-a1",
-        ),
-        (nlb(named(ip_address_type="ipv4"), ipFamilies=["IPv6"]), "ip-address-type: 'ipv4'"),
-    ],
-)
-def test_whoever_must_have_both_gets_an_error(service: Any, hint: str) -> None:
-    refused(service, hint)
-
-
 def test_udp_keeps_a_load_balancer_to_ipv4() -> None:
     service = nlb({}, port(53, "UDP"), **DUAL)
 
@@ -820,6 +646,111 @@ def test_source_addresses_without_ipv6_have_no_effect_and_are_told_of() -> None:
 def test_the_annotation_wins_over_the_families() -> None:
     assert model(nlb(named(ip_address_type="ipv4"), **DUAL), facts=DUAL_VPC).attributes["ip_address_type"] == "ipv4"
     assert model(nlb(named(ip_address_type="dualstack")), facts=DUAL_VPC).attributes["ip_address_type"] == "dualstack"
+
+
+# ----------------------------------------------------------------------------------------- refused, or without effect
+
+
+@pytest.mark.parametrize(
+    ("service", "hint"),
+    [
+        (nlb({}, port(53), port(53, "UDP", nodePort=31053)), r"ports\[1\].nodePort: .*30053 and 31053"),
+        (nlb({}, port(80), port(36412, "SCTP")), r"spec.ports\[1\].protocol: 'SCTP' .*TCP, UDP"),
+        (nlb({}, port(80, nodePort=None)), "allocateLoadBalancerNodePorts: true; or .*nlb-target-type: ip"),
+        (nlb(named(ssl_cert=(CERTIFICATE,)), sessionAffinity="ClientIP"), "spec.sessionAffinity"),
+        (nlb(loadBalancerIP="192.0.2.1"), "spec.loadBalancerIP: '192.0.2.1'.*eip-allocations"),
+        (nlb(named(scheme="internal", internal=False)), "scheme: 'internal' contradicts"),
+        (
+            nlb({f"{PREFIX}healthcheck-protocol": "HTTP", f"{PREFIX}healthcheck-success-codes": "299-200"}),
+            "range '299-200' ends before it begins",
+        ),
+        (nlb({f"{PREFIX}healthcheck-success-codes": "100"}), "codes from 200 to 599"),
+        (nlb(named(healthcheck_timeout=20, healthcheck_interval=10)), "healthcheck-timeout: 20 s .*2 to 10"),
+        (nlb(named(healthcheck_protocol="SSL")), "healthcheck-protocol: 'SSL' .*HTTP, HTTPS, TCP"),
+        (nlb(named(healthcheck_port="70000")), "healthcheck-port: '70000' .*1 to 65535"),
+        (nlb(named(eip_allocations=("eipalloc-0a",))), "eip-allocations: 1 values for 3 subnets"),
+        (
+            nlb(named(eip_allocations=("eipalloc-0a",), internal=True)),
+            "eip-allocations: not supported on an internal load balancer",
+        ),
+        (nlb(named(eip_allocations=("192.0.2.1",))), "'192.0.2.1' is not a valid allocation ID"),
+        (nlb(named(eip_allocations=("eipalloc-0a",) * 3)), "duplicate allocation ID"),
+        (
+            nlb(named(private_ipv4_addresses=("10.0.1.9",))),
+            "addresses: not supported on an internet-facing load balancer",
+        ),
+        (
+            nlb(named(private_ipv4_addresses=("10.0.1.9", "10.0.1.8", "10.0.21.9"), internal=True)),
+            "two addresses are in subnet-a1",
+        ),
+        (
+            nlb(named(private_ipv4_addresses=("10.0.1.9", "10.0.11.9", "10.9.0.1"), internal=True)),
+            "10.9.0.1 is not in the load balancer's subnets",
+        ),
+        (nlb(named(private_ipv4_addresses=("a", "b", "c"), internal=True)), "'a' is not an IPv4 address"),
+        (nlb(named(connection_idle_timeout=59)), "connection-idle-timeout: '59' is not a valid value.*60 to 6,000"),
+        (nlb(named(listener_attributes={"TCP-80": (f"{IDLE}=6001",)})), "attributes.TCP-80: .*'6001'.*60 to 6,000"),
+        (
+            nlb(named(listener_attributes={"TCP-80": ("idle=60",)})),
+            "'idle' is not an attribute of TCP listeners.*tcp.idle",
+        ),
+        (
+            nlb(named(listener_attributes={"UDP-53": (f"{IDLE}=60",)}), port(53, "UDP")),
+            "UDP listeners have no attributes",
+        ),
+        (
+            nlb(named(target_group_attributes_of_port={"80": ("stickiness.enabled=maybe",)})),
+            "target-group-attributes.80: 'maybe' is not a valid value",
+        ),
+        (
+            nlb(named(extra_security_groups=("sg-01", "sg-02", "sg-03", "sg-04"))),
+            "extra-security-groups: 4 security groups",
+        ),
+        (nlb(named(security_groups=("web",))), "security-groups: 'web' is not a valid security group ID"),
+        (
+            nlb(**DUAL, ipFamilyPolicy="RequireDualStack"),
+            "spec.ipFamilies: IPv4, IPv6 is not possible: no IPv6 range in subnet-a1",
+        ),
+        (nlb(ipFamilies=["IPv6"]), "spec.ipFamilies: IPv6 is not possible: no IPv6 range in subnet-a1"),
+        (
+            nlb(named(ip_address_type="dualstack")),
+            "ip-address-type: 'dualstack' is not possible: no IPv6 range in subnet-a1",
+        ),
+        (nlb(named(ip_address_type="ipv4"), ipFamilies=["IPv6"]), "ip-address-type: 'ipv4'"),
+    ],
+)
+def test_what_a_network_one_cannot_do_is_refused_and_says_what_can(service: Object, hint: str) -> None:
+    refused(service, hint)
+
+
+@pytest.mark.parametrize(
+    ("service", "reasons"),
+    [
+        (nlb(named(healthcheck_success_codes="200")), {"healthcheck-success-codes": ""}),
+        (nlb(named(connection_idle_timeout=60), port(53, "UDP")), {"connection-idle-timeout": ""}),
+        (
+            nlb(named(listener_attributes={"TLS-80": (f"{IDLE}=60",)})),
+            {"listener-attributes.TLS-80": "the Service has no such listener; it has TCP-80"},
+        ),
+        (
+            nlb(named(target_group_attributes_of_port={"81": ("stickiness.enabled=true",)})),
+            {"target-group-attributes.81": "the Service has no port with this number"},
+        ),
+        (
+            nlb(named(connection_draining_enabled=True, connection_draining_timeout=10, access_log_emit_interval="5")),
+            {"connection-draining-enabled": "", "connection-draining-timeout": "", "access-log-emit-interval": ""},
+        ),
+        (
+            nlb({f"{PREFIX}multi-cluster-target-group": "true"}),
+            {"multi-cluster-target-group": "each target group belongs to one Service"},
+        ),
+    ],
+)
+def test_what_has_no_effect_is_told_of(service: Object, reasons: dict[str, str]) -> None:
+    found = ignored(service)
+
+    assert found.keys() == reasons.keys()
+    assert all(reason in found[field] for field, reason in reasons.items())
 
 
 # ------------------------------------------------------------------------------------ a Service with another fault

@@ -25,8 +25,6 @@ from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.load_balancing import Running, performed, port, served
 
 OWNER = Owner(CLUSTER, "uid-web", "default", "web")
-GROUP = {"ec2 CreateSecurityGroup": 1, "ec2 AuthorizeSecurityGroupIngress": 1}
-"""What the group in front of a load balancer costs."""
 
 
 def modelled(running: Running) -> LoadBalancerModel:
@@ -113,93 +111,13 @@ def test_what_aws_does_not_show_at_once_is_looked_for_again_and_not_made_again(
     assert running.calls.writes["elb CreateLoadBalancer"] == 1
 
 
-def test_a_second_service_needs_no_shared_group_of_its_own(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, classic())
-
-    assert running.apply(classic(name="api")) == {
-        **GROUP,
-        "elb CreateLoadBalancer": 1,
-        "elb ConfigureHealthCheck": 1,
-        "elb RegisterInstancesWithLoadBalancer": 1,
-    }
-
-
-def test_the_status_is_the_name_that_dns_has(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, classic())
-
-    (observed,) = running.observed()
-
-    assert observed.state is LoadBalancerState.READY
-    assert [each.to_json() for each in observed.ingress] == [{"hostname": described(account)["DNSName"]}]
-
-
-def test_an_internal_one_is_in_the_private_subnets(account: AwsAccount, cluster: Cluster) -> None:
-    served(account, cluster, classic(named(internal=True)))
-
-    assert described(account)["Scheme"] == "internal"
-    assert {*described(account)["Subnets"]} == {*account.private_subnets}
-
-
-def test_attributes_are_set_only_where_they_are_not_awss_defaults(account: AwsAccount, cluster: Cluster) -> None:
-    service = classic(
-        named(
-            connection_idle_timeout=120,
-            connection_draining_enabled=True,
-            connection_draining_timeout=30,
-            cross_zone_load_balancing_enabled=True,
-            access_log_enabled=True,
-            access_log_s3_bucket_name="logs",
-            access_log_s3_bucket_prefix="web",
-            access_log_emit_interval=5,
-        )
-    )
-
-    assert Running(account, cluster).apply(service)["elb ModifyLoadBalancerAttributes"] == 1
-
-    found = attributes(account)
-    assert found["ConnectionSettings"] == {"IdleTimeout": 120}
-    assert found["ConnectionDraining"] == {"Enabled": True, "Timeout": 30}
-    assert found["CrossZoneLoadBalancing"] == {"Enabled": True}
-    assert found["AccessLog"] == {"Enabled": True, "S3BucketName": "logs", "S3BucketPrefix": "web", "EmitInterval": 5}
-
-
-def test_proxy_protocol_is_a_policy_of_the_instances_ports(account: AwsAccount, cluster: Cluster) -> None:
-    service = classic(named(proxy_protocol="*"), port(80), port(443))
-    served(account, cluster, service)
-
-    backends_ = {each["InstancePort"]: each["PolicyNames"] for each in described(account)["BackendServerDescriptions"]}
-    assert backends_ == {30080: ["k8s-proxyprotocol-enabled"], 30443: ["k8s-proxyprotocol-enabled"]}
-
-
-def test_tls_has_its_certificate_and_its_cipher_suite(account: AwsAccount, cluster: Cluster) -> None:
-    arn = account.certificate()
-    policy = "ELBSecurityPolicy-TLS-1-2-2017-01"
-    service = classic(
-        named(ssl_cert=arn, ssl_ports="443", backend_protocol="ssl", ssl_negotiation_policy=policy), port(443)
-    )
-    served(account, cluster, service)
-
-    (listener,) = described(account)["ListenerDescriptions"]
-    assert (listener["Listener"]["Protocol"], listener["Listener"]["SSLCertificateId"]) == ("SSL", arn)
-    assert listener["PolicyNames"] == [f"k8s-SSLNegotiationPolicy-{policy}"]
-
-
-def test_behind_tls_instances_may_be_spoken_to_in_the_clear(account: AwsAccount, cluster: Cluster) -> None:
-    service = classic(named(ssl_cert=account.certificate(), backend_protocol="http"), port(443))
-    running = served(account, cluster, service)
-
-    listener = described(account)["ListenerDescriptions"][0]["Listener"]
-    assert (listener["Protocol"], listener["InstanceProtocol"]) == ("HTTPS", "HTTP")
-    assert running.plan().changes == ()
-
-
 def test_a_listener_that_comes_later_has_proxy_protocol_too(account: AwsAccount, cluster: Cluster) -> None:
     running = served(account, cluster, classic(named(proxy_protocol="*")))
 
     running.apply(classic(named(proxy_protocol="*"), port(80), port(81)))
 
-    proxied = {each["InstancePort"] for each in described(account)["BackendServerDescriptions"]}
-    assert proxied == {30080, 30081}
+    proxied = {each["InstancePort"]: each["PolicyNames"] for each in described(account)["BackendServerDescriptions"]}
+    assert proxied == {number: ["k8s-proxyprotocol-enabled"] for number in (30080, 30081)}, "upstream's name"
 
 
 def test_a_foreign_load_balancer_of_the_same_name_is_refused_and_left_alone(
@@ -339,17 +257,6 @@ def test_a_changed_annotation_costs_only_what_it_changes(
     assert running.apply(classic(named(**change))) == expected
 
 
-def test_an_annotation_that_goes_brings_the_default_back(account: AwsAccount, cluster: Cluster) -> None:
-    service = classic(named(connection_idle_timeout=120, connection_draining_enabled=True, proxy_protocol="*"))
-    running = served(account, cluster, service)
-
-    running.apply(classic())
-
-    assert attributes(account)["ConnectionSettings"] == {"IdleTimeout": 60}
-    assert attributes(account)["ConnectionDraining"]["Enabled"] is False
-    assert described(account)["BackendServerDescriptions"] == []
-
-
 def test_a_new_port_and_one_that_goes(account: AwsAccount, cluster: Cluster) -> None:
     running = served(account, cluster, classic({}, port(80), port(81)))
 
@@ -409,6 +316,8 @@ def test_another_cipher_suite_is_a_policy_and_its_use(account: AwsAccount, clust
         "elb CreateLoadBalancerPolicy": 1,
         "elb SetLoadBalancerPoliciesOfListener": 1,
     }
+    (listener,) = described(account)["ListenerDescriptions"]
+    assert listener["PolicyNames"] == ["k8s-SSLNegotiationPolicy-ELBSecurityPolicy-TLS-1-2-2017-01"], "upstream's name"
 
 
 def test_awss_own_cipher_suite_comes_back_with_a_new_listener(account: AwsAccount, cluster: Cluster) -> None:
@@ -422,19 +331,6 @@ def test_awss_own_cipher_suite_comes_back_with_a_new_listener(account: AwsAccoun
     }
 
 
-def test_subnets_in_new_zones_are_attached_before_others_are_detached(account: AwsAccount, cluster: Cluster) -> None:
-    first, second, third = account.public_subnets
-    running = served(account, cluster, classic(named(subnets=f"{first},{second}")))
-
-    running.apply(classic(named(subnets=f"{second},{third}")))
-
-    assert [each for each in running.calls.made if "Subnets" in each and "Describe" not in each] == [
-        "elb AttachLoadBalancerToSubnets",
-        "elb DetachLoadBalancerFromSubnets",
-    ]
-    assert {*described(account)["Subnets"]} == {second, third}
-
-
 def test_groups_of_people_take_the_place_of_ours_which_is_deleted(account: AwsAccount, cluster: Cluster) -> None:
     theirs = group_of_people(account)
     running = served(account, cluster, classic())
@@ -445,28 +341,6 @@ def test_groups_of_people_take_the_place_of_ours_which_is_deleted(account: AwsAc
     }
     assert theirs in described(account)["SecurityGroups"]
     assert rules_of(account, theirs) == []
-
-
-def test_a_group_of_the_cloud_config_takes_the_place_of_ours_and_is_not_touched(
-    account: AwsAccount, cluster: Cluster
-) -> None:
-    theirs = group_of_people(account)
-    running = Running(account, cluster, elb_security_group=theirs)
-
-    running.apply(classic())
-
-    assert theirs in described(account)["SecurityGroups"]
-    assert running.calls.of("ec2 CreateSecurityGroup") == 1  # The shared one.
-    assert rules_of(account, theirs) == []
-
-
-def test_where_others_open_the_nodes_nothing_of_theirs_is_touched(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, disable_security_group_ingress=True)
-
-    running.apply(classic())
-
-    assert len(described(account)["SecurityGroups"]) == 1
-    assert rules_of(account, account.node_group_id) == []
 
 
 # ------------------------------------------------------------------------------------------------------------ members

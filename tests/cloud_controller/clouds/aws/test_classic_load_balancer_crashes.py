@@ -9,17 +9,18 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from cloud_controller.kube import Object
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import STEP, Died, Faults
-from tests.cloud_controller.clouds.aws.in_the_account import group_of_people, world
+from tests.cloud_controller.clouds.aws.in_the_account import group_of_people
 from tests.cloud_controller.clouds.aws.services import classic, named, nlb
 from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.load_balancing import Running, port
+from tests.contract.aws_account import snapshot
+from tests.contract.harness import Snapshot
 
 FEWEST = 4
 """Changing calls of the shortest step."""
@@ -45,7 +46,7 @@ def from_network_to_classic(_: AwsAccount) -> tuple[Object, Object]:
     return nlb(), classic()
 
 
-Crashing = Callable[[Callable[[], None], Callable[[], dict[str, Any]]], None]
+Crashing = Callable[[Callable[[], None], Callable[[], Snapshot]], None]
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def crashing(account: AwsAccount, cluster: Cluster, request: pytest.FixtureReque
     The end must be the same whatever call it was, and put things back as they were before the step.
     """
 
-    def run(step: Callable[[], None], end: Callable[[], dict[str, Any]]) -> None:
+    def run(step: Callable[[], None], end: Callable[[], Snapshot]) -> None:
         expected = end()
         first = 1 if STEP == 1 else 1 + zlib.crc32(request.node.name.encode()) % FEWEST
         for calls in itertools.count(first, STEP):
@@ -73,32 +74,32 @@ def crashing(account: AwsAccount, cluster: Cluster, request: pytest.FixtureReque
 
 
 @pytest.fixture
-def asked(account: AwsAccount, cluster: Cluster) -> Callable[[Object], dict[str, Any]]:
+def asked(account: AwsAccount, cluster: Cluster) -> Callable[[Object], Snapshot]:
     """Lets another controller give the Service what it asks for; what there is then."""
 
-    def ask(service: Object) -> dict[str, Any]:
+    def ask(service: Object) -> Snapshot:
         cluster.put(service)
         Running(account, cluster).settle(rounds=6)
-        return world(account)
+        return snapshot()
 
     return ask
 
 
 @pytest.fixture
-def removed(account: AwsAccount, cluster: Cluster) -> Callable[[], dict[str, Any]]:
+def removed(account: AwsAccount, cluster: Cluster) -> Callable[[], Snapshot]:
     """Lets another controller remove what the Service has, which goes; what there is then."""
 
-    def remove() -> dict[str, Any]:
+    def remove() -> Snapshot:
         if WEB in cluster.objects["services"]:
             cluster.delete_service()
         Running(account, cluster).settle(rounds=6)
-        return world(account)
+        return snapshot()
 
     return remove
 
 
-Asked = Callable[[Object], dict[str, Any]]
-Removed = Callable[[], dict[str, Any]]
+Asked = Callable[[Object], Snapshot]
+Removed = Callable[[], Snapshot]
 
 
 @pytest.mark.parametrize("scene", [of_people, of_many_rules])
@@ -106,9 +107,9 @@ def test_a_creation_that_dies_anywhere_is_completed_and_everything_goes_afterwar
     account: AwsAccount, cluster: Cluster, crashing: Crashing, asked: Asked, removed: Removed, scene: Scene
 ) -> None:
     service, _ = scene(account)
-    before = world(account)
+    before = snapshot()
 
-    def completed_and_removed() -> dict[str, Any]:
+    def completed_and_removed() -> Snapshot:
         made = asked(service)
         assert removed() == before
         return made
@@ -123,7 +124,7 @@ def test_a_change_that_dies_anywhere_is_completed(
     service, changed = scene(account)
     asked(service)
 
-    def changed_and_back() -> dict[str, Any]:
+    def changed_and_back() -> Snapshot:
         result = asked(changed)
         removed()
         asked(service)
@@ -136,9 +137,9 @@ def test_a_deletion_that_dies_anywhere_leaves_nothing(
     account: AwsAccount, cluster: Cluster, crashing: Crashing, asked: Asked, removed: Removed
 ) -> None:
     service, _ = of_people(account)
-    before = world(account)
+    before = snapshot()
 
-    def gone_and_back() -> dict[str, Any]:
+    def gone_and_back() -> Snapshot:
         assert removed() == before
         asked(service)
         return {}

@@ -15,7 +15,6 @@ from cloud_controller.cloud_errors import (
     CloudError,
     InvalidConfiguration,
     NotFound,
-    Throttled,
     Unavailable,
 )
 from cloud_controller.clouds.aws import client
@@ -35,7 +34,6 @@ from tests.cloud_controller.clouds.aws.scripted_aws import (
 )
 
 if TYPE_CHECKING:
-    from tests.cloud_controller.calls import Calls
     from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 
 NO_INSTANCES = ec2_answer("<reservationSet/>")
@@ -48,41 +46,6 @@ def aws() -> Iterator[ScriptedAws]:
 
 
 # ---------------------------------------------------------------------------------------------------------- answers
-
-
-def test_an_answer_is_what_boto3_makes_of_it(account: AwsAccount) -> None:
-    vpcs = account.api().call("ec2", "DescribeVpcs", VpcIds=[account.vpc_id])["Vpcs"]
-
-    assert [vpc["VpcId"] for vpc in vpcs] == [account.vpc_id]
-
-
-def test_pages_are_read_to_the_last_one_each_a_call(account: AwsAccount, calls: Calls) -> None:
-    for _ in range(12):
-        account.launch()
-    api = account.api()
-    api.observer = calls
-
-    reservations = [*api.pages("ec2", "DescribeInstances", "Reservations", MaxResults=5)]
-
-    assert len(reservations) == 12
-    assert calls.of("ec2 DescribeInstances") == 3
-
-
-def test_pages_of_either_load_balancing_are_read_by_their_markers(account: AwsAccount) -> None:
-    for number in range(3):
-        account.elbv2.create_load_balancer(Name=f"n{number}", Type="network", Subnets=account.public_subnets)
-        account.elb.create_load_balancer(
-            LoadBalancerName=f"c{number}",
-            Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 80, "InstancePort": 80}],
-            Subnets=account.public_subnets,
-        )
-    api = account.api()
-
-    network = api.pages("elbv2", "DescribeLoadBalancers", "LoadBalancers", PageSize=1)
-    classic = api.pages("elb", "DescribeLoadBalancers", "LoadBalancerDescriptions", PageSize=1)
-
-    assert {each["LoadBalancerName"] for each in network} == {"n0", "n1", "n2"}
-    assert {each["LoadBalancerName"] for each in classic} == {"c0", "c1", "c2"}
 
 
 # ----------------------------------------------------------------------------------------------------------- errors
@@ -153,15 +116,6 @@ def test_what_a_deletion_finds_gone_is_told_whichever_try_it_is(aws: ScriptedAws
 
     with pytest.raises(NotFound):
         aws.api().call("ec2", "DeleteSecurityGroup", GroupId="sg-1")
-
-
-def test_one_whose_turn_comes_too_late_does_not_wait_for_it(aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RateLimiter, "turn", lambda *_: None)
-
-    with pytest.raises(Throttled, match="ec2 DescribeInstances is throttled for longer than the call's deadline"):
-        aws.api().call("ec2", "DescribeInstances")
-
-    assert aws.sleeps == []
 
 
 def test_where_one_caller_is_throttled_the_next_one_waits_too(

@@ -67,10 +67,6 @@ def test_the_older_tag_may_say_the_id() -> None:
     assert parse("[Global]\nKubernetesClusterTag = kubernetes.io/cluster/old\n").cluster_id == "old"
 
 
-def test_a_key_without_a_value_is_true() -> None:
-    assert config("DisableSecurityGroupIngress").disable_security_group_ingress
-
-
 @pytest.mark.parametrize(
     ("text", "families"),
     [
@@ -196,10 +192,6 @@ def test_the_class_of_the_aws_load_balancer_controller_is_ours_only_where_it_is_
     assert not config("").serve_nlb_class
     assert config("ServeNLBClass = true").serve_nlb_class
     assert parse(render(config("ServeNLBClass = true"))).serve_nlb_class
-
-
-def test_the_clusters_tag_has_its_id_in_the_key() -> None:
-    assert config("").cluster_tag == "kubernetes.io/cluster/c"
 
 
 def test_what_upstream_takes_and_what_is_so_here_anyway_is_taken() -> None:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from cloud_controller.cloud import CcmPods, CloudError, DryRun, DryRuns
+from cloud_controller.cloud import CcmPods, CloudError, DryRun
 from cloud_controller.clouds.aws import cloud as aws_cloud
 from cloud_controller.clouds.aws import dry_run
 from cloud_controller.clouds.aws.cloud import Aws
@@ -108,18 +108,6 @@ def refusing(monkeypatch: pytest.MonkeyPatch, operation: str, error: str) -> Non
 
 
 @pytest.mark.usefixtures("_dry")
-def test_every_change_of_the_permission_table_is_tried(account: AwsAccount) -> None:
-    with_load_balancer(account)
-    cloud, _ = doctor(account)
-    assert isinstance(cloud, DryRuns)
-
-    found = cloud.dry_run(CONTROLLERS, PODS)
-
-    assert sorted(found.allowed) == sorted(CHANGES)
-    assert found.lacking == []
-
-
-@pytest.mark.usefixtures("_dry")
 def test_each_change_is_tried_on_the_clusters_own_objects(account: AwsAccount) -> None:
     group = with_load_balancer(account)
     cloud, sent = doctor(account)
@@ -211,12 +199,6 @@ def test_a_cloud_that_does_not_answer_or_know_the_caller_is_an_error(
 
     with pytest.raises(CloudError, match=code):
         cloud.dry_run(["route"], PODS)
-
-
-def test_load_balancers_changes_are_named_as_out_of_reach(account: AwsAccount) -> None:
-    cloud, _ = doctor(account)
-
-    assert dry_run._UNTRIABLE in cloud.dry_run(["service"], PODS).unknown
 
 
 def test_with_other_credentials_than_the_ccms_nothing_is_tried(

@@ -17,6 +17,7 @@ from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from tests.cloud_controller.clouds.aws.scripted_aws import ec2_answer, ec2_error, scripted
+from tests.cloud_controller.clouds.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,14 +28,6 @@ if TYPE_CHECKING:
     from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 
 NEVER_THERE = "i-0123456789abcdef0"
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def instances(api: Api, vpc_id: str = "vpc-1") -> AwsInstances:
@@ -54,14 +47,6 @@ def id_of(machine: InstanceTypeDef) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------- list
-
-
-def test_the_list_has_the_machines_with_the_clusters_tag(account: AwsAccount) -> None:
-    ours = account.launch(2)
-    account.launch(tags={"kubernetes.io/cluster/another": "owned"})
-    account.launch(tags={})
-
-    assert {machine.id for machine in instances(account.api()).list()} == {id_of(each) for each in ours}
 
 
 def test_a_machine_is_told_with_all_that_a_node_needs(account: AwsAccount) -> None:
@@ -97,54 +82,7 @@ def test_stopped_machines_are_stopped_and_terminated_ones_listed_as_such(
     assert listed.state is state
 
 
-def test_a_list_is_one_call_a_page_of_a_thousand_and_one_for_the_zones(account: AwsAccount, calls: Calls) -> None:
-    for subnet in account.private_subnets:
-        account.launch(3, subnet=subnet)
-    api = account.api()
-    api.observer = calls
-    machines = instances(api)
-
-    machines.list()
-    machines.list()
-
-    assert calls.counts == {"ec2 DescribeInstances": 2, "ec2 DescribeAvailabilityZones": 1}
-
-
-def test_pages_are_of_a_thousand() -> None:
-    with scripted([ec2_answer("<reservationSet/>")]) as aws:
-        instances(aws.api()).list()
-
-        assert aws.requests[0]["MaxResults"] == "1000"
-        assert aws.requests[0]["Filter.1.Name"] == "tag-key"
-        assert aws.requests[0]["Filter.1.Value.1"] == "kubernetes.io/cluster/c"
-
-
 # --------------------------------------------------------------------------------------------------------- describe
-
-
-def test_a_hundred_machines_are_confirmed_in_one_call(account: AwsAccount, calls: Calls) -> None:
-    launched = account.launch(100)
-    api = account.api()
-    machines = instances(api)
-    machines.describe(refs(launched[:1]))
-    api.observer = calls
-
-    found = machines.describe(refs(launched))
-
-    assert {machine.id for machine in found.values() if machine} == {id_of(each) for each in launched}
-    assert calls.made == ["ec2 DescribeInstances"]
-
-
-def test_a_terminated_machine_is_gone_and_the_others_cost_no_more(account: AwsAccount, calls: Calls) -> None:
-    launched = account.launch(3)
-    account.ec2.terminate_instances(InstanceIds=[id_of(launched[1])])
-    api = account.api()
-    api.observer = calls
-
-    found = instances(api).describe(refs(launched))
-
-    assert [machine is not None for machine in found.values()] == [True, False, True]
-    assert calls.of("ec2 DescribeInstances") == 1
 
 
 def test_a_machine_that_ec2_forgot_is_gone_and_costs_one_call_more(account: AwsAccount, calls: Calls) -> None:
@@ -214,15 +152,6 @@ def test_a_single_name_is_never_taken_from_a_list(account: AwsAccount) -> None:
     assert found is None
 
 
-def test_a_name_is_not_that_of_a_machine_that_had_it_before(account: AwsAccount) -> None:
-    (machine,) = account.launch()
-    account.ec2.terminate_instances(InstanceIds=[id_of(machine)])
-
-    (found,) = instances(account.api()).describe([InstanceRef(machine["PrivateDnsName"])]).values()
-
-    assert found is None
-
-
 def test_a_node_named_after_its_machines_id_is_asked_for_by_it(account: AwsAccount) -> None:
     (machine,) = account.launch(tags={})
 
@@ -251,17 +180,6 @@ def test_which_machines_drop_others_packets_was_told_by_the_list(account: AwsAcc
 
     assert machines.with_source_dest_check([id_of(one), id_of(other)]) == [id_of(other)]
     assert calls.made == []
-
-
-def test_of_machines_that_nothing_was_told_of_it_is_asked_in_one_call(account: AwsAccount, calls: Calls) -> None:
-    launched = account.launch(5)
-    api = account.api()
-    api.observer = calls
-
-    found = instances(api).with_source_dest_check([id_of(each) for each in launched])
-
-    assert len(found) == 5
-    assert calls.made == ["ec2 DescribeInstances"]
 
 
 # ---------------------------------------------------------------------------------------------------------- fargate

@@ -7,7 +7,7 @@ import pytest
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import LeavingZones
 from tests.cloud_controller.clouds.aws.in_the_account import subnets_of, target_groups, targets
-from tests.cloud_controller.clouds.aws.services import in_subnets, nlb, put_nodes
+from tests.cloud_controller.clouds.aws.services import in_subnets, nlb
 from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import Running, changed, port, served
 
@@ -56,14 +56,6 @@ def test_the_wait_is_told_once(cluster: Cluster, waiting: Running) -> None:
 
     assert told[-2:] == ["EnsuringLoadBalancer", "Waiting"]
     assert cluster.reasons == told
-
-
-def test_members_come_while_aws_is_busy(account: AwsAccount, cluster: Cluster, waiting: Running) -> None:
-    put_nodes(cluster, account.launch(1))
-    waiting.take_nodes()
-    waiting.settle()
-
-    assert members(account) == {*cluster.objects["nodes"]}
 
 
 def test_members_go_while_aws_is_busy_without_a_look_at_the_health_of_others(

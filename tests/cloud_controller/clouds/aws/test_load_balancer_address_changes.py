@@ -149,26 +149,6 @@ def test_ipv6_addresses_come_unasked_and_do_not_go_without_an_acknowledgement(
     assert conditions(cluster) == []
 
 
-def test_a_service_that_is_left_to_another_controller_keeps_its_load_balancer(
-    account: AwsAccount, cluster: Cluster
-) -> None:
-    running = served(account, cluster, nlb(), options=ACKNOWLEDGE)
-    before = cluster.ingress
-
-    changed(cluster, {TYPE: "external"}, ports=[port(80), port(443)])
-    running.settle()
-    (lb,) = load_balancers(account)
-    assert cluster.ingress == before
-    assert {*listeners(account, lb)} == {80, 443}
-    assert "DeletingLoadBalancer" not in cluster.reasons
-    changed(cluster, {ANNOTATION: held(running)})
-    running.settle()
-
-    assert not load_balancers(account)
-    assert cluster.reasons[-1] == "DeletingLoadBalancer"
-    assert conditions(cluster) == []
-
-
 def test_a_controller_that_dies_anywhere_neither_moves_an_address_unasked_nor_forgets_a_change(
     account: AwsAccount, cluster: Cluster
 ) -> None:

@@ -10,7 +10,7 @@ from cloud_controller import cleanup, converge
 from cloud_controller.converge import Converge, Report
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import Refusing
-from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, load_balancers
+from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, classic_load_balancers, load_balancers
 from tests.cloud_controller.clouds.aws.services import TYPE, nlb, put_nodes
 from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.guard import guard
@@ -42,10 +42,6 @@ def clean(running: Running, deadline: float = 60.0) -> Report:
         done=lambda _: None,
         safeguard=guard(cleanup.GoneCluster()),
     ).run(None, deadline, threading.Event)
-
-
-def classic_load_balancers(account: AwsAccount) -> list[str]:
-    return [each["LoadBalancerName"] for each in account.elb.describe_load_balancers()["LoadBalancerDescriptions"]]
 
 
 def test_nothing_of_a_gone_cluster_is_left(account: AwsAccount, cluster: Cluster) -> None:

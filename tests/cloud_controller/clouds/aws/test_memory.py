@@ -14,6 +14,7 @@ from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.checkpoint import packed
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck, Listener, Pool
+from tests.cloud_controller.clouds.clock import Clock
 
 WEB = "k8s-default-web-0123456789"
 ACCOUNT = "arn:aws:elasticloadbalancing:eu-central-1:123456789012"
@@ -37,13 +38,6 @@ def known(*addresses: str, port: int = 30080) -> Known:
         {"tcp-443": KnownGroup(GROUP, pool, attached=True)},
         {"eip_allocations": ("eipalloc-1",), "private_ipv4_addresses": ()},
     )
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 # ------------------------------------------------------------------------------------------------- what is believed

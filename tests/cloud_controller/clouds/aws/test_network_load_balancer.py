@@ -10,7 +10,7 @@ import pytest
 from cloud_controller.cloud import Conflict
 from cloud_controller.clouds.aws.memory import LIFETIME
 from cloud_controller.load_balancers.model import SERVICE_UID_TAG
-from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, tag_list
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.in_the_account import (
     assert_nothing_left,
     group_of_people,
@@ -24,7 +24,7 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
 )
 from tests.cloud_controller.clouds.aws.services import TYPE, named, nlb, put_nodes
 from tests.cloud_controller.cluster import WEB, Cluster
-from tests.cloud_controller.load_balancing import Running, changed, left_out, port, served
+from tests.cloud_controller.load_balancing import Running, changed, port, served
 
 
 def by_port(account: AwsAccount) -> dict[int, set[tuple[str, int]]]:
@@ -54,59 +54,6 @@ def test_a_service_gets_a_load_balancer_whose_ports_lead_to_its_nodes(account: A
     assert running.calls.made == [], "at rest, nothing is called"
 
 
-def test_it_costs_the_calls_that_make_it_and_one_look_whether_it_serves(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb({}, port(80), port(443)))
-
-    cluster.put(nlb({}, port(80), port(443), name="second"))
-    running.settle()
-
-    assert dict(running.calls.counts) == {
-        "ec2 CreateSecurityGroup": 1,
-        "ec2 AuthorizeSecurityGroupIngress": 1,
-        "elbv2 CreateTargetGroup": 2,
-        "elbv2 CreateLoadBalancer": 1,
-        "elbv2 RegisterTargets": 2,
-        "elbv2 CreateListener": 2,
-        "elbv2 DescribeLoadBalancers": 1,
-    }
-
-
-def test_all_that_is_made_says_whose_it_is(account: AwsAccount, cluster: Cluster) -> None:
-    served(account, cluster, nlb(named(additional_resource_tags="team=web"), port(80), port(443)))
-
-    (lb,) = load_balancers(account)
-    arns = [lb["LoadBalancerArn"], *(group["TargetGroupArn"] for group in target_groups(account))]
-    arns += [each["ListenerArn"] for each in listeners(account, lb).values()]
-    for arn in arns:
-        found = tags_of(account, arn)
-        assert (found["kubernetes.io/cluster"], found[SERVICE_UID_TAG], found[CLUSTER_TAG]) == (
-            CLUSTER,
-            "uid-web",
-            "owned",
-        )
-        assert (found["kubernetes.io/service-name"], found["team"]) == (WEB, "web")
-
-
-def test_clients_are_let_in_to_the_load_balancer_and_it_to_the_nodes_by_one_rule(
-    account: AwsAccount, cluster: Cluster
-) -> None:
-    running = served(account, cluster, nlb({}, port(80), port(443)))
-    cluster.put(nlb({}, port(80), port(443), name="second"))
-    running.settle()
-
-    assert len(groups_made(account)) == 3, "one for each of two load balancers, one for both"
-    assert node_rules(account) == 1
-    assert all(len(lb["SecurityGroups"]) == 2 for lb in load_balancers(account))
-
-
-def test_tcp_and_udp_of_one_port_are_one_listener(account: AwsAccount, cluster: Cluster) -> None:
-    served(account, cluster, nlb({}, port(53), port(53, "UDP")))
-
-    (lb,) = load_balancers(account)
-    assert [each["Protocol"] for each in listeners(account, lb).values()] == ["TCP_UDP"]
-    assert [group["Protocol"] for group in target_groups(account)] == ["TCP_UDP"]
-
-
 def test_tls_ends_at_a_listener_with_its_certificates(account: AwsAccount, cluster: Cluster) -> None:
     first, second = (f"arn:aws:iam::123456789012:server-certificate/{name}" for name in ("a", "b"))
     running = served(account, cluster, nlb(named(ssl_cert=(first, second), ssl_ports="443"), port(80), port(443)))
@@ -121,31 +68,7 @@ def test_tls_ends_at_a_listener_with_its_certificates(account: AwsAccount, clust
     assert running.calls.made == []
 
 
-def test_attributes_are_written_only_where_they_are_not_what_aws_gives(account: AwsAccount, cluster: Cluster) -> None:
-    delay = "deregistration_delay.timeout_seconds=30"
-    cluster.put(nlb(named(cross_zone_load_balancing_enabled=True, target_group_attributes=delay), port(80)))
-    running = Running(account, cluster).settle()
-
-    (lb,), (group,) = load_balancers(account), target_groups(account)
-    of_lb = account.elbv2.describe_load_balancer_attributes(LoadBalancerArn=lb["LoadBalancerArn"])["Attributes"]
-    of_group = account.elbv2.describe_target_group_attributes(TargetGroupArn=group["TargetGroupArn"])["Attributes"]
-    assert {"Key": "load_balancing.cross_zone.enabled", "Value": "true"} in of_lb
-    assert {"Key": "deregistration_delay.timeout_seconds", "Value": "30"} in of_group
-    assert running.calls.of("elbv2 ModifyLoadBalancerAttributes") == 1
-    assert running.calls.of("elbv2 ModifyTargetGroupAttributes") == 1
-
-
 # ---------------------------------------------------------------------------------------------------------- changes
-
-
-def test_a_changed_attribute_is_one_write_after_two_looks(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb({}, port(80), port(443)))
-
-    changed(cluster, named(cross_zone_load_balancing_enabled=True))
-    running.settle()
-
-    assert dict(running.calls.writes) == {"elbv2 ModifyLoadBalancerAttributes": 1}
-    assert len(running.calls.made) <= 4
 
 
 def test_a_changed_health_check_is_one_write_a_target_group(account: AwsAccount, cluster: Cluster) -> None:
@@ -165,25 +88,6 @@ def test_source_ranges_change_the_rules_and_nothing_else(account: AwsAccount, cl
     running.settle()
 
     assert {*running.calls.writes} == {"ec2 AuthorizeSecurityGroupIngress", "ec2 RevokeSecurityGroupIngress"}
-
-
-def test_prefix_lists_take_the_place_of_everybody_and_are_kept(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb({}, port(80)))
-
-    changed(cluster, named(security_group_prefix_lists="pl-0123456789abcdef0"))
-    running.settle()
-
-    name = load_balancers(account)[0]["LoadBalancerName"]
-    (group,) = account.ec2.describe_security_groups(Filters=[{"Name": "group-name", "Values": [name]}])[
-        "SecurityGroups"
-    ]
-    (rule,) = group["IpPermissions"]
-    assert (rule["FromPort"], rule["ToPort"], rule["IpRanges"], rule["Ipv6Ranges"]) == (80, 80, [], [])
-    assert [each["PrefixListId"] for each in rule["PrefixListIds"]] == ["pl-0123456789abcdef0"]
-    running.calls.clear()
-    running.resync()
-    running.settle()
-    assert not running.calls.writes
 
 
 def test_groups_of_people_take_the_place_of_our_own(account: AwsAccount, cluster: Cluster) -> None:
@@ -227,16 +131,18 @@ def test_a_node_port_that_changes_changes_the_targets(account: AwsAccount, clust
     assert dict(running.calls.writes) == {"elbv2 RegisterTargets": 1, "elbv2 DeregisterTargets": 1}
 
 
-def test_tags_are_added_to_all_that_was_made(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb({}, port(80)))
+def test_all_that_is_made_has_the_services_tags_and_those_that_come_later(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    running = served(account, cluster, nlb(named(additional_resource_tags="stage=test"), port(80)))
 
-    changed(cluster, named(additional_resource_tags="team=web"))
+    changed(cluster, named(additional_resource_tags="stage=test,team=web"))
     running.settle()
 
     (lb,), (group,) = load_balancers(account), target_groups(account)
     (listener,) = listeners(account, lb).values()
     for arn in (lb["LoadBalancerArn"], group["TargetGroupArn"], listener["ListenerArn"]):
-        assert tags_of(account, arn)["team"] == "web"
+        assert tags_of(account, arn).items() >= {"stage": "test", "team": "web"}.items()
     assert dict(running.calls.writes) == {"elbv2 AddTags": 3, "ec2 CreateTags": 1}
 
 
@@ -250,17 +156,6 @@ def test_tags_that_somebody_else_has_just_added_stay(account: AwsAccount, cluste
 
     assert tags_of(account, lb["LoadBalancerArn"])["cost-centre"] == "42"
     assert dict(running.calls.writes) == {"elbv2 ModifyLoadBalancerAttributes": 1}
-
-
-def test_a_subnet_more_is_added_in_place(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb(named(subnets=account.public_subnets[:2]), port(80), port(443)))
-
-    changed(cluster, named(subnets=account.public_subnets))
-    running.settle()
-
-    (lb,) = load_balancers(account)
-    assert {zone["SubnetId"] for zone in lb["AvailabilityZones"]} == {*account.public_subnets}
-    assert dict(running.calls.writes) == {"elbv2 SetSubnets": 1}
 
 
 def test_another_kind_is_another_load_balancer_and_nothing_of_the_old_one_stays(
@@ -328,69 +223,6 @@ def test_what_others_made_is_looked_at_once(account: AwsAccount, cluster: Cluste
 
 
 # ------------------------------------------------------------------------------------------------------------ nodes
-
-
-def test_a_node_more_is_one_registration_a_port(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb({}, port(80), port(443)))
-
-    put_nodes(cluster, account.launch(1))
-    running.take_nodes()
-    running.settle()
-
-    assert dict(running.calls.counts) == {"elbv2 RegisterTargets": 2}
-    assert {len(found) for found in by_port(account).values()} == {3}
-
-
-def test_a_node_that_is_gone_is_one_deregistration_a_port(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb({}, port(80), port(443)))
-
-    gone = sorted(cluster.objects["nodes"])[0]
-    del cluster.objects["nodes"][gone]
-    account.ec2.terminate_instances(InstanceIds=[gone])
-    running.take_nodes()
-    running.settle()
-
-    assert dict(running.calls.counts) == {"elbv2 DeregisterTargets": 2}
-    assert gone not in {node for found in by_port(account).values() for node, _ in found}
-
-
-def test_targets_are_registered_a_hundred_at_once(account: AwsAccount, cluster: Cluster) -> None:
-    put_nodes(cluster, account.launch(203))
-    cluster.put(nlb({}, port(80)))
-    running = Running(account, cluster)
-
-    running.settle()
-
-    assert running.calls.of("elbv2 RegisterTargets") == 3
-    assert len(by_port(account)[80]) == 205
-
-
-def test_nor_does_one_that_joins_and_it_is_tried_again_at_the_next_look_at_everything(
-    account: AwsAccount, cluster: Cluster
-) -> None:
-    running = served(account, cluster, nlb({}, port(80)))
-    machine, fine = account.launch(2)
-    account.ec2.stop_instances(InstanceIds=[machine["InstanceId"]])
-    put_nodes(cluster, [machine, fine])
-    changed(cluster, ports=[port(80), port(81)])
-
-    running.take_nodes()
-    running.settle()
-
-    assert {number: len(found) for number, found in by_port(account).items()} == {80: 3, 81: 3}
-    (told,) = left_out(cluster)
-    assert "not in a running state" in told and machine["InstanceId"] in told
-    running.calls.clear()
-    running.settle()
-    assert not running.calls.made
-
-    account.ec2.start_instances(InstanceIds=[machine["InstanceId"]])
-    cluster.make_ready(machine["InstanceId"])
-    running.resync()
-    running.settle()
-
-    assert {number: len(found) for number, found in by_port(account).items()} == {80: 4, 81: 4}
-    assert left_out(cluster) == [told]
 
 
 # -------------------------------------------------------------------------------------------------- deletion, owners

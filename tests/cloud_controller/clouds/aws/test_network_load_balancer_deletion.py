@@ -77,17 +77,6 @@ def test_however_many_looks_it_takes_it_is_told_once(account: AwsAccount, cluste
     assert cluster.reasons.count("DeletingLoadBalancer") == 1
 
 
-def test_the_next_process_goes_on_with_it(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, wrap=security_groups_in_use()).settle()
-    cluster.delete_service()
-    running.settle()
-
-    Running(account, cluster).settle()
-
-    assert_nothing_left(account)
-    assert not cluster.objects["services"]
-
-
 def test_it_goes_on_though_the_service_is_gone(account: AwsAccount, cluster: Cluster) -> None:
     running = Running(account, cluster, wrap=security_groups_in_use()).settle()
     cluster.delete_service()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import AccessDenied, InvalidConfiguration, NotFound
+from cloud_controller.cloud import InvalidConfiguration, NotFound
 from cloud_controller.load_balancers.model import LoadBalancerState
 from cloud_controller.load_balancers.operations import UpdateLoadBalancer
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
@@ -42,41 +42,6 @@ def test_an_address_that_is_in_use_is_waited_for_with_one_set_of_parts(account: 
     running.settle()
     assert len(load_balancers(account)) == 1
     assert cluster.ingress
-
-
-def test_members_follow_the_nodes_though_a_setting_is_refused(account: AwsAccount, cluster: Cluster) -> None:
-    code, why = "InvalidConfigurationRequest", "Access Denied for bucket: logs"
-    no_bucket = Refusing.of("ModifyLoadBalancerAttributes", code, why)
-    running = served(account, cluster, nlb({}, port(80)), wrap=no_bucket)
-    changed(cluster, named(access_log_enabled=True, access_log_s3_bucket_name="logs"))
-    gone, stays = sorted(cluster.objects["nodes"])
-    del cluster.objects["nodes"][gone]
-    (new,) = account.launch(1)
-    put_nodes(cluster, [new])
-
-    running.take_nodes()
-    for _ in range(2):
-        with pytest.raises(InvalidConfiguration, match="Access Denied for bucket"):
-            running.handle()
-
-    (group,) = target_groups(account)
-    assert targets(account, group) == {(stays, 30080), (new["InstanceId"], 30080)}
-    assert "Access Denied for bucket" in cluster.events[-1][1]
-
-
-def test_where_no_target_can_be_registered_none_is_taken_out(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb({}, port(80)))
-    before = [*cluster.objects["nodes"]]
-    cluster.objects["nodes"].clear()
-    put_nodes(cluster, account.launch(2))
-    Refusing.of("RegisterTargets", "AccessDenied")(running.cloud)
-
-    running.take_nodes()
-    with pytest.raises(AccessDenied):
-        running.handle()
-
-    (group,) = target_groups(account)
-    assert targets(account, group) == {(node, 30080) for node in before}
 
 
 def test_an_address_outside_of_the_vpc_keeps_no_other_out(account: AwsAccount, cluster: Cluster) -> None:

@@ -52,16 +52,6 @@ def told(route: str) -> list[Route]:
 # ------------------------------------------------------------------------------------------------------------- read
 
 
-def test_the_table_with_the_clusters_tag_is_read_in_one_call(account: AwsAccount, calls: Calls) -> None:
-    api = account.api()
-    api.observer = calls
-
-    found = routes(api).list()
-
-    assert {(route.destination_cidr, route.target_instance) for route in found} >= {("10.0.0.0/16", "local")}
-    assert calls.made == ["ec2 DescribeRouteTables"]
-
-
 def test_the_table_of_the_config_needs_no_tag(account: AwsAccount) -> None:
     table = account.ec2.create_route_table(VpcId=account.vpc_id)["RouteTable"]["RouteTableId"]
     (machine,) = launched(account)
@@ -149,14 +139,6 @@ def test_a_route_of_ipv6_is_written_as_one(account: AwsAccount) -> None:
     assert routes(account.api()).create([Route("fd00:1::/64", machine)]) == []
 
     assert "fd00:1::/64" in {route.get("DestinationIpv6CidrBlock") for route in in_table(account)}
-
-
-def test_machines_are_made_to_pass_on_what_is_not_for_them(account: AwsAccount) -> None:
-    (machine,) = launched(account)
-
-    routes(account.api()).create([Route(POD_CIDRS[0], machine)])
-
-    assert account.instances([machine])[0]["SourceDestCheck"] is False
 
 
 def test_a_machine_that_passes_on_already_is_not_touched(account: AwsAccount, calls: Calls) -> None:

@@ -96,28 +96,6 @@ def use(account: AwsAccount, *group_ids: str) -> str:
 # ---------------------------------------------------------------------------------------------------- groups in front
 
 
-def test_a_group_in_front_is_made_in_two_calls_and_carries_its_owner(account: AwsAccount, calls: Calls) -> None:
-    scene = Scene(account, calls)
-
-    ids = scene.groups.front(ID, model())
-
-    assert calls.made == ["ec2 CreateSecurityGroup", "ec2 AuthorizeSecurityGroupIngress"]
-    made = groups_of(account)[ID]
-    assert ids == (made["GroupId"],)
-    assert OWNER.tags.items() <= tags_of(made).items()
-    assert tags_of(made)[CLUSTER_TAG] == "owned"
-
-
-def test_unchanged_rules_cost_no_call(account: AwsAccount, calls: Calls) -> None:
-    scene = Scene(account, calls)
-    scene.groups.front(ID, model())
-    calls.clear()
-
-    scene.groups.front(ID, model())
-
-    assert calls.made == []
-
-
 def test_of_changed_rules_only_the_difference_is_sent_and_what_is_added_comes_first(
     account: AwsAccount, calls: Calls
 ) -> None:
@@ -130,58 +108,6 @@ def test_of_changed_rules_only_the_difference_is_sent_and_what_is_added_comes_fi
     assert changed == ids
     assert calls.made == ["ec2 AuthorizeSecurityGroupIngress", "ec2 RevokeSecurityGroupIngress"]
     assert {each["FromPort"] for each in groups_of(account)[ID]["IpPermissions"]} == {3, 443}
-
-
-def test_more_rules_than_a_group_may_have_fill_further_groups(account: AwsAccount) -> None:
-    ids = Scene(account).groups.front(ID, model(many_rules(130)))
-
-    found = groups_of(account)
-    assert [found[name]["GroupId"] for name in (ID, f"{ID}-2", f"{ID}-3")] == [*ids]
-    assert [len(found[name]["IpPermissions"]) for name in (ID, f"{ID}-2", f"{ID}-3")] == [60, 60, 10]
-
-
-def test_groups_that_hold_no_rule_any_more_are_dropped(account: AwsAccount) -> None:
-    scene = Scene(account)
-    scene.groups.front(ID, model(many_rules(130)))
-
-    kept = scene.groups.front(ID, model(many_rules(60)))
-    scene.groups.drop(ID, kept)
-
-    assert [*groups_of(account)] == [ID]
-
-
-def test_groups_that_people_name_come_after_ours_and_are_not_touched(account: AwsAccount, calls: Calls) -> None:
-    scene = Scene(account, calls)
-
-    ids = scene.groups.front(ID, model(named=("sg-0aaa", "sg-0bbb")))
-
-    assert ids[1:] == ("sg-0aaa", "sg-0bbb")
-    assert calls.made == ["ec2 CreateSecurityGroup", "ec2 AuthorizeSecurityGroupIngress"]
-
-
-def test_where_people_name_all_groups_none_is_made(account: AwsAccount, calls: Calls) -> None:
-    scene = Scene(account, calls)
-
-    assert scene.groups.front(ID, model(None, ("sg-0aaa",))) == ("sg-0aaa",)
-    assert calls.made == []
-
-
-def test_new_tags_reach_the_group(account: AwsAccount, calls: Calls) -> None:
-    scene = Scene(account, calls)
-    scene.groups.front(ID, model())
-    calls.clear()
-
-    scene.groups.front(ID, model(more_tags={"team": "web"}))
-
-    assert calls.made == ["ec2 CreateTags"]
-    assert tags_of(groups_of(account)[ID])["team"] == "web"
-
-
-def test_a_group_that_an_earlier_process_made_is_taken_over(account: AwsAccount) -> None:
-    first = Scene(account).groups.front(ID, model())
-
-    assert Scene(account).groups.front(ID, model()) == first
-    assert len(groups_of(account)) == 1
 
 
 def test_a_group_that_no_list_showed_is_found_by_its_name(account: AwsAccount, calls: Calls) -> None:
@@ -281,29 +207,6 @@ def test_where_others_open_the_nodes_there_is_no_shared_group(account: AwsAccoun
     assert calls.made == []
 
 
-def test_the_last_load_balancer_takes_the_shared_group_and_the_rule_with_it(account: AwsAccount) -> None:
-    scene = Scene(account)
-    scene.groups.front(ID, model())
-    scene.groups.join(ID)
-
-    assert scene.groups.delete(ID)
-
-    assert groups_of(account) == {}
-    assert rules_of_nodes(account) == []
-
-
-def test_another_load_balancer_that_joined_keeps_the_shared_group(account: AwsAccount) -> None:
-    scene = Scene(account)
-    scene.groups.front(ID, model())
-    (shared,) = scene.groups.join(ID)
-    scene.groups.join("k8s-default-other-0123456789")
-
-    assert scene.groups.delete(ID)
-
-    assert [each["GroupId"] for each in groups_of(account).values()] == [shared]
-    assert len(rules_of_nodes(account)) == 1
-
-
 def test_one_that_left_keeps_the_shared_group_for_nobody_though_a_list_still_shows_it(
     account: AwsAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,21 +234,6 @@ def test_after_a_restart_aws_is_asked_whether_another_load_balancer_needs_the_sh
 
     assert calls.counts == {"elbv2 DescribeLoadBalancers": 1, "elb DescribeLoadBalancers": 1}
     assert len(rules_of_nodes(account)) == 1
-
-
-def test_what_is_still_in_use_is_told_and_deleted_at_a_later_call(account: AwsAccount) -> None:
-    scene = Scene(account)
-    scene.groups.front(ID, model())
-    scene.groups.join(ID)
-    in_use = security_groups_in_use()
-    in_use.stand_before(scene.api)
-
-    assert not scene.groups.delete(ID)
-    assert ID in groups_of(account)
-
-    in_use.end()
-    assert scene.groups.delete(ID)
-    assert groups_of(account) == {}
 
 
 def test_who_joins_while_the_shared_group_could_not_go_yet_is_let_in_again(account: AwsAccount) -> None:
@@ -385,25 +273,11 @@ def test_who_joins_while_the_last_one_leaves_is_let_in_afterwards(account: AwsAc
 # ------------------------------------------------------------------------------------------------- what a model is told
 
 
-def test_a_load_balancer_that_is_as_it_should_be_reads_as_its_model(account: AwsAccount) -> None:
-    scene = Scene(account)
-    attached = (*scene.groups.front(ID, model(named=("sg-0aaa",))), *scene.groups.join(ID))
-
-    assert scene.groups.attributes(ID, attached) == model(named=("sg-0aaa",)).attributes
-
-
 def test_rules_are_read_from_all_its_groups(account: AwsAccount) -> None:
     scene = Scene(account)
     attached = (*scene.groups.front(ID, model(many_rules(70))), *scene.groups.join(ID))
 
     assert scene.groups.attributes(ID, attached)["ingress_rules"] == tuple(sorted(many_rules(70)))
-
-
-def test_groups_of_people_alone_read_as_such(account: AwsAccount) -> None:
-    scene = Scene(account)
-    attached = ("sg-0aaa", *scene.groups.join(ID))
-
-    assert scene.groups.attributes(ID, attached) == {"ingress_rules": None, "security_groups": ("sg-0aaa",)}
 
 
 def test_a_group_that_was_not_dropped_yet_differs_from_any_model(account: AwsAccount) -> None:
@@ -453,15 +327,6 @@ def test_a_new_group_of_nodes_shows_and_is_let_in(account: AwsAccount) -> None:
     scene.groups.join(ID)
 
     assert len(groups_of(account)["other-nodes"]["IpPermissions"]) == 1
-
-
-def test_groups_whose_load_balancer_is_gone_are_named_with_their_owner(account: AwsAccount) -> None:
-    Scene(account).groups.front(ID, model())
-    scene = Scene(account)
-
-    assert scene.groups.left_behind([ID]) == {}
-    (tags,) = scene.groups.left_behind([]).values()
-    assert Owner.of_tags(tags) == OWNER
 
 
 def test_groups_of_another_cluster_are_nobodys_here(account: AwsAccount) -> None:

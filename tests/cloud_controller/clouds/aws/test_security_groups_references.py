@@ -16,6 +16,7 @@ from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, 
 from tests.cloud_controller.clouds.aws.faulty_aws import Refusal, Refusing
 from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, load_balancers
 from tests.cloud_controller.clouds.aws.services import nlb
+from tests.cloud_controller.clouds.clock import Clock
 from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.load_balancing import Running, port
 
@@ -111,13 +112,6 @@ def test_it_goes_when_the_foreign_rule_has_gone(account: AwsAccount, cluster: Cl
 
     assert_nothing_left(account)
     assert not cluster.objects["services"]
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -88,42 +88,41 @@ def numbered(*numbers: int) -> frozenset[str]:
     return frozenset(f"tcp {number}-{number} 10.0.0.0/8" for number in numbers)
 
 
-def test_few_rules_are_in_one_group() -> None:
-    assert distributed([], numbered(1, 2, 3), most=3) == [numbered(1, 2, 3)]
+@pytest.mark.parametrize(
+    ("current", "wanted", "groups"),
+    [
+        ([], numbered(1, 2, 3), [numbered(1, 2, 3)]),
+        ([], numbered(), [numbered()]),
+        ([], numbered(1, 2, 3, 4, 5, 6, 7), [numbered(1, 2, 3), numbered(4, 5, 6), numbered(7)]),
+        ([numbered(1, 2, 3), numbered(4, 5)], numbered(1, 3, 4, 5, 6), [numbered(1, 3, 6), numbered(4, 5)]),
+        ([numbered(1, 2, 3), numbered(4)], numbered(1, 4), [numbered(1, 4)]),
+        ([numbered(1, 2), numbered(2, 3)], numbered(1, 2, 3, 4), [numbered(1, 2, 4), numbered(3)]),
+    ],
+    ids=[
+        "few rules are in one group",
+        "no rules still need a group",
+        "rules beyond the quota fill further groups",
+        "a rule stays in its group while others come and go",
+        "rules of a group that is not needed any more move",
+        "a rule that two groups have is kept in one",
+    ],
+)
+def test_rules_are_spread_over_groups(
+    current: list[frozenset[str]], wanted: frozenset[str], groups: list[frozenset[str]]
+) -> None:
+    assert distributed(current, wanted, most=3) == groups
 
 
-def test_no_rules_still_need_a_group() -> None:
-    assert distributed([], numbered(), most=3) == [numbered()]
-
-
-def test_rules_beyond_the_quota_fill_further_groups() -> None:
-    assert distributed([], numbered(1, 2, 3, 4, 5, 6, 7), most=3) == [numbered(1, 2, 3), numbered(4, 5, 6), numbered(7)]
-
-
-def test_a_rule_stays_in_its_group_while_others_come_and_go() -> None:
-    current = [numbered(1, 2, 3), numbered(4, 5)]
-
-    assert distributed(current, numbered(1, 3, 4, 5, 6), most=3) == [numbered(1, 3, 6), numbered(4, 5)]
-
-
-def test_rules_of_a_group_that_is_not_needed_any_more_move() -> None:
-    assert distributed([numbered(1, 2, 3), numbered(4)], numbered(1, 4), most=3) == [numbered(1, 4)]
-
-
-def test_a_rule_that_two_groups_have_is_kept_in_one() -> None:
-    assert distributed([numbered(1, 2), numbered(2, 3)], numbered(1, 2, 3, 4), most=3) == [
-        numbered(1, 2, 4),
-        numbered(3),
-    ]
-
-
-def test_additions_come_before_removals_so_that_no_client_is_locked_out() -> None:
-    assert changes(numbered(1, 2), numbered(2, 3), most=3) == [("add", numbered(3)), ("remove", numbered(1))]
-
-
-def test_where_the_quota_leaves_no_room_removals_come_first() -> None:
-    assert changes(numbered(1, 2, 3), numbered(2, 3, 4), most=3) == [("remove", numbered(1)), ("add", numbered(4))]
-
-
-def test_equal_rules_need_no_call() -> None:
-    assert changes(numbered(1), numbered(1), most=3) == []
+@pytest.mark.parametrize(
+    ("current", "wanted", "steps"),
+    [
+        (numbered(1, 2), numbered(2, 3), [("add", numbered(3)), ("remove", numbered(1))]),
+        (numbered(1, 2, 3), numbered(2, 3, 4), [("remove", numbered(1)), ("add", numbered(4))]),
+        (numbered(1), numbered(1), []),
+    ],
+    ids=["additions lock no client out", "where the quota leaves no room, removals come first", "equal rules"],
+)
+def test_additions_come_before_removals(
+    current: frozenset[str], wanted: frozenset[str], steps: list[tuple[str, frozenset[str]]]
+) -> None:
+    assert changes(current, wanted, most=3) == steps

@@ -12,6 +12,7 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.topology import Topology
 from cloud_controller.clouds.common.cache import Cache
+from tests.cloud_controller.clouds.clock import Clock
 
 ZONES = {"AvailabilityZones": [{"ZoneName": "z-1a", "ZoneId": "z1-az1"}, {"ZoneName": "z-1b", "ZoneId": "z1-az2"}]}
 
@@ -35,14 +36,6 @@ class FakeApi(Api):
         assert operation == "DescribeInstanceTopology"
         self.asked.append(params["InstanceIds"])
         return self._topology(params["InstanceIds"])
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def instance(id: str, type: str = "m5.large", zone: str = "z-1a", state: str = "running") -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
@@ -13,16 +12,9 @@ from cloud_controller.clouds.aws.vpc_state import LIFETIME, VpcState, read_facts
 from cloud_controller.clouds.common.cache import Cache
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
+from tests.cloud_controller.clouds.clock import Clock
 
 BATCH = {"ec2 DescribeSubnets": 1, "ec2 DescribeRouteTables": 1, "ec2 DescribeSecurityGroups": 1}
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def vpc_state(account: AwsAccount, calls: Calls, clock: Clock | None = None, vpc_id: str | None = None) -> VpcState:
@@ -121,28 +113,6 @@ def test_facts_are_kept_for_their_lifetime(account: AwsAccount, calls: Calls) ->
     assert calls.counts == dict.fromkeys(BATCH, 2)
 
 
-def test_who_wants_newer_facts_gets_them(account: AwsAccount, calls: Calls) -> None:
-    clock = Clock()
-    kept = vpc_state(account, calls, clock)
-    kept.facts()
-    clock.now += 30
-
-    kept.facts(max_age=20)
-
-    assert calls.counts == dict.fromkeys(BATCH, 2)
-
-
-def test_many_who_ask_at_once_cost_one_batch(account: AwsAccount, calls: Calls) -> None:
-    kept = vpc_state(account, calls)
-    threads = [threading.Thread(target=kept.facts) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert calls.counts == BATCH
-
-
 def test_own_changes_are_known_without_a_call(account: AwsAccount, calls: Calls) -> None:
     kept = vpc_state(account, calls)
     kept.facts()
@@ -152,19 +122,6 @@ def test_own_changes_are_known_without_a_call(account: AwsAccount, calls: Calls)
 
     assert [group.id for group in kept.facts().groups] == ["sg-new"]
     assert calls.counts == BATCH
-
-
-def test_a_list_that_lags_does_not_undo_what_was_just_changed(account: AwsAccount, calls: Calls) -> None:
-    clock = Clock()
-    kept = vpc_state(account, calls, clock)
-    kept.facts()
-    kept.changed("sg-new", SecurityGroup("sg-new", "new"))
-    clock.now += 10
-
-    assert "sg-new" in [group.id for group in kept.facts(max_age=0).groups]
-
-    clock.now += 100
-    assert "sg-new" not in [group.id for group in kept.facts(max_age=0).groups]
 
 
 def test_what_was_just_changed_outlives_a_list_that_lags_and_takes_long(

@@ -9,13 +9,7 @@ import pytest
 
 from cloud_controller.cloud import CloudError, Throttled
 from cloud_controller.clouds.common.cache import LAG, Cache, Entries
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.cloud_controller.clouds.clock import Clock
 
 
 class Cloud:

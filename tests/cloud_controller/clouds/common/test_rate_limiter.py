@@ -6,14 +6,7 @@ import pytest
 
 from cloud_controller.cloud_errors import Throttled
 from cloud_controller.clouds.common.rate_limiter import RateLimiter
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.cloud_controller.clouds.clock import Clock
 
 
 @pytest.fixture

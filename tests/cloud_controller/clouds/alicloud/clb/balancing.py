@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from local.alicloud import machines
 from local.alicloud.account import REGION
 from local.alicloud.clb_certificates import add_certificate
@@ -49,9 +47,3 @@ class Balancing(Account):
         (interface,) = (each for each in self.objects(machines.ENI) if each["instance"] == machine)
         cluster.put_node(name, f"{REGION}.{machine}", interface["addresses"][0], labels=labels)
         return machine
-
-
-@pytest.fixture
-def account() -> Balancing:
-    """A fresh account."""
-    return Balancing()

@@ -18,15 +18,13 @@ from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.kube import EventType
 from cloud_controller.load_balancers.sharing import Sharing
 from local.alicloud import machines
-from local.alicloud.clb_balancers import CLB, EXTENSION, GROUP, LISTENER
+from local.alicloud.clb_balancers import CLB, GROUP, LISTENER
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal as StandInRefusal
-from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
+from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing
 from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
-from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, left_out, port, served
+from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, port, served
 from tests.cloud_controller.load_balancing import service as _service
-
-__all__ = ["account"]
 
 CREATE, DELETE = "CreateLoadBalancer", ["DeleteLoadBalancer", "SetLoadBalancerDeleteProtection"]
 ONE_PORT = ["CreateLoadBalancerTCPListener", "CreateVServerGroup", "StartLoadBalancerListener"]
@@ -76,20 +74,15 @@ def test_a_load_balancer_with_one_port_takes_four_calls(account: Balancing) -> N
         "slb.CreateVServerGroup": 1,
         "slb.CreateLoadBalancerTCPListener": 1,
         "slb.StartLoadBalancerListener": 1,
-        **READ_OF_A_PLAN,
+        # What a plan reads; the group's backends are known from its creation.
+        "slb.DescribeLoadBalancers": 1,
+        "slb.DescribeLoadBalancerListeners": 2,
+        "slb.ListTagResources": 1,
+        "nlb.ListLoadBalancers": 1,
+        "nlb.ListServerGroups": 1,
     }
     assert {backend["Port"] for backend in only(account, GROUP)["backends"]} == {30080}
     assert running.cluster.ingress == [{"ip": only(account, CLB)["address"]}]
-
-
-READ_OF_A_PLAN = {
-    "slb.DescribeLoadBalancers": 1,
-    "slb.DescribeLoadBalancerListeners": 2,
-    "slb.ListTagResources": 1,
-    "nlb.ListLoadBalancers": 1,
-    "nlb.ListServerGroups": 1,
-}
-"""Of a plan from what the cloud has now; the group's backends are known from its creation."""
 
 
 def test_backends_are_added_twenty_in_a_call(account: Balancing) -> None:
@@ -100,16 +93,6 @@ def test_backends_are_added_twenty_in_a_call(account: Balancing) -> None:
 
     assert writes(account) == sorted(["AddVServerGroupBackendServers"] * 2 + [CREATE, *ONE_PORT])
     assert len(only(account, GROUP)["backends"]) == 50
-
-
-def test_a_settled_service_costs_no_call_and_a_resync_few(account: Balancing) -> None:
-    running = start(account)
-
-    running.settle(rounds=1)
-    assert calls(account) == []
-    running.resync()
-
-    assert account.calls() == READ_OF_A_PLAN
 
 
 @pytest.mark.parametrize(
@@ -269,16 +252,6 @@ def test_a_change_to_what_the_cloud_cannot_do_is_an_error_that_says_so(account: 
     assert [action for action in writes(account) if action.startswith("Modify")] == []
 
 
-def test_a_deletion_takes_the_protection_off_and_leaves_nothing(account: Balancing) -> None:
-    running = start(account, {}, port(80), port(443), port(53, "UDP"))
-
-    running.cluster.delete_service()
-    running.settle()
-
-    assert writes(account) == DELETE
-    assert not [each for kind in (CLB, LISTENER, GROUP) for each in account.objects(kind)]
-
-
 def test_a_node_that_comes_or_goes_takes_one_call_a_port(account: Balancing) -> None:
     running = start(account, {}, port(80), port(443))
 
@@ -353,10 +326,6 @@ def test_a_pod_without_a_network_interface_waits_and_the_others_are_added(accoun
         machines.add_eni(world, account.vswitch, "eni-102", address="192.168.0.102", instance=machine)
     running.settle()
     assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-101", "eni-102"]
-
-
-def test_a_host_name_is_published(account: Balancing) -> None:
-    assert start(account, {"hostname": "web.example.com"}).cluster.ingress == [{"hostname": "web.example.com"}]
 
 
 def test_the_elastic_ip_of_an_internal_load_balancer_is_published(account: Balancing) -> None:
@@ -472,23 +441,6 @@ def test_a_reused_load_balancer_gets_the_services_parts_and_loses_only_those(acc
     assert (account.objects(CLB), account.objects(LISTENER), account.objects(GROUP)) == before
 
 
-def test_a_listener_that_was_taken_over_is_given_back(account: Balancing) -> None:
-    lb = users_balancer(account, 80)
-    before = only(account, LISTENER)
-    running = start(account, {"id": lb, "force-override-listeners": "true"}, options=ANY)
-    assert only(account, LISTENER)["Scheduler"] == "wrr"
-
-    Running(account, running.cluster, options=ANY).settle()
-    assert only(account, LISTENER)["VServerGroupId"] != before["VServerGroupId"]
-    running.cluster.delete_service()
-    running.settle()
-
-    after = only(account, LISTENER)
-    assert {key: after[key] for key in ("VServerGroupId", "Scheduler", "status", "tags")} == {
-        key: before[key] for key in ("VServerGroupId", "Scheduler", "status", "tags")
-    }
-
-
 def test_a_preserved_load_balancer_keeps_everything_but_its_owner(account: Balancing) -> None:
     running = start(account, {"preserve-lb-on-delete": "true"})
     before = only(account, CLB), only(account, LISTENER), only(account, GROUP)
@@ -507,41 +459,6 @@ def test_a_preserved_load_balancer_keeps_everything_but_its_owner(account: Balan
 # --------------------------------------------------------------------------------------- failures in between, waiting
 
 
-def fail_once(running: Running, action: str) -> None:
-    """Let the next call of this action fail as if the API did not answer."""
-    client = running.cloud._client
-    failed: list[str] = []
-    call = client.call
-
-    def failing(product: str, name: str, parameters: Any) -> Any:
-        if name == action and not failed:
-            failed.append(name)
-            raise Unavailable(f"{name} failed")
-        return call(product, name, parameters)
-
-    client.call = failing
-
-
-@pytest.mark.parametrize("action", ["TagResources", "SetLoadBalancerTCPListenerAttribute"])
-def test_a_takeover_that_is_interrupted_forgets_nothing_of_the_users_listener(account: Balancing, action: str) -> None:
-    lb = users_balancer(account, 80)
-    before = only(account, LISTENER)
-    running = Running(account, account.cluster(), options=ANY)
-    fail_once(running, action)
-
-    with pytest.raises(Unavailable):
-        running.apply(service({"id": lb, "force-override-listeners": "true"}))
-    running.resync()
-    running.settle()
-    assert only(account, LISTENER)["VServerGroupId"] != before["VServerGroupId"]
-    running.cluster.delete_service()
-    running.settle()
-
-    after = only(account, LISTENER)
-    kept = ("VServerGroupId", "Scheduler", "config", "status", "tags")
-    assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
-
-
 def test_a_listener_that_cannot_be_given_back_is_not_taken_over(account: Balancing) -> None:
     lb = users_balancer(account, 80)
     alter(account, LISTENER, VServerGroupId="")
@@ -552,27 +469,6 @@ def test_a_listener_that_cannot_be_given_back_is_not_taken_over(account: Balanci
         running.apply(service({"id": lb, "force-override-listeners": "true"}))
 
     assert only(account, LISTENER) == before
-
-
-def test_further_certificates_of_the_user_come_back_with_their_listener(account: Balancing) -> None:
-    lb = users_balancer(account)
-    client = account.cloud()._client
-    group = only(account, GROUP)["id"]
-    on_port = {"LoadBalancerId": lb, "ListenerPort": 443}
-    asked = {**on_port, "Bandwidth": -1, "StickySession": "off", "HealthCheck": "off", "VServerGroupId": group}
-    client.call("slb", "CreateLoadBalancerHTTPSListener", {**asked, "ServerCertificateId": "cert-1"})
-    domain = {**on_port, "Domain": "a.example.com", "ServerCertificateId": "cert-a"}
-    client.call("slb", "CreateDomainExtension", domain)
-    client.call("slb", "StartLoadBalancerListener", on_port)
-    running = start(account, {"id": lb, "force-override-listeners": "true", **HTTPS}, port(443), options=ANY)
-    assert not account.objects(EXTENSION)
-
-    running.cluster.delete_service()
-    running.settle()
-
-    assert [(each["Domain"], each["ServerCertificateId"]) for each in account.objects(EXTENSION)] == [
-        ("a.example.com", "cert-a")
-    ]
 
 
 @pytest.mark.parametrize("action", ["CreateVServerGroup", "CreateLoadBalancerTCPListener"])
@@ -700,21 +596,6 @@ def set_status(account: Balancing, machine: str, status: str) -> None:
 
 def backends(account: Balancing) -> dict[str, set[str]]:
     return {each["name"]: {server["ServerId"] for server in each["backends"]} for each in account.objects(GROUP)}
-
-
-@pytest.mark.parametrize("nodes", [3, 25])
-def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(account: Balancing, nodes: int) -> None:
-    cluster = account.cluster(nodes)
-    gone = account.add_node(cluster, "dead")
-    account.release(gone)
-
-    served(account, cluster, service())
-
-    ((_, found),) = backends(account).items()
-    assert len(found) == nodes and gone not in found
-    (told,) = left_out(cluster)
-    assert f"node dead ({gone}): " in told and "ServerId does not exist" in told
-    assert "SyncLoadBalancerFailed" not in cluster.reasons
 
 
 def test_a_bug_after_the_creation_is_told_and_makes_no_second_load_balancer(

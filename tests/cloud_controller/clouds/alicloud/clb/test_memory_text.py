@@ -10,11 +10,9 @@ from cloud_controller.clouds.alicloud.clb.memory_text import from_bytes, to_byte
 from cloud_controller.clouds.alicloud.clb.wire import Group, Server
 from cloud_controller.clouds.common.checkpoint import packed
 from cloud_controller.load_balancers.backends import Member
-from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
+from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing
 from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
 from tests.cloud_controller.load_balancing import Running, port, served, service
-
-__all__ = ["account"]
 
 CERTIFICATES = {"lb-1/443": {"a.example.com": ("de-1", "cert-a")}}
 

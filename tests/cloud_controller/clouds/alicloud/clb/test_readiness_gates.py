@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, PREFIX
 from local.alicloud import machines
-from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
+from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing
 from tests.cloud_controller.gates import unready_slice, verdict
 from tests.cloud_controller.load_balancing import Running, service
-
-__all__ = ["account"]
 
 ADDRESS = "192.168.0.101"
 

@@ -9,14 +9,12 @@ from cloud_controller.clouds.alicloud.clb.annotations import CLB
 from cloud_controller.load_balancers.catalogue import Mutability
 from local.alicloud.clb_balancers import CLB as BALANCER
 from local.alicloud.clb_balancers import GROUP, LISTENER
-from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
+from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing
 from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
 from tests.cloud_controller.clouds.alicloud.clb.test_annotations import BESIDE, NUMBERS, TEXTS, port_of
 from tests.cloud_controller.load_balancing import port, served, service
 
 pytestmark = pytest.mark.integration
-
-__all__ = ["account"]
 
 NOT_OF_THE_STAND_IN = {("scheduler", "wlc")}
 CASES = [

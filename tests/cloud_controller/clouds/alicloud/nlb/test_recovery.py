@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from cloud_controller.cloud import Unavailable
-from cloud_controller.clouds.alicloud.annotation_entries import PREFIX
 from cloud_controller.load_balancers.operations import RemoveMembers
 from local.alicloud import machines
-from local.alicloud.account import REGION
 from local.alicloud.clb_certificates import add_certificate
-from local.alicloud.nlb_jobs import GROUP, LISTENER
+from local.alicloud.nlb_jobs import GROUP
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal
 from tests.cloud_controller.clouds.alicloud.nlb.balancing import NlbAccount, Process, errors
-from tests.cloud_controller.clouds.alicloud.nlb.services import ENI, ZONES, backends, built, port
-from tests.cloud_controller.load_balancing import left_out, served, service
+from tests.cloud_controller.clouds.alicloud.nlb.services import ENI, backends, built
 
 POD = "192.168.0.101"
-
-
-@pytest.fixture
-def account() -> NlbAccount:
-    return NlbAccount()
 
 
 def test_a_load_balancer_that_vanishes_while_it_is_created_is_an_error_that_is_tried_again(account: NlbAccount) -> None:
@@ -39,18 +29,6 @@ def test_a_load_balancer_that_vanishes_while_it_is_created_is_an_error_that_is_t
     assert "disappeared" in str(error)
     process.converge(built())
     assert len(account.left()) == 3
-
-
-def test_a_listener_whose_job_failed_is_made_by_the_next_plan(account: NlbAccount) -> None:
-    process = Process(account)
-    process.converge(built())
-    account.fail_job("CreateListener")
-    wanted = built(port(80), port(90))
-
-    assert errors(process.apply(wanted))
-    assert not errors(process.apply(wanted))
-
-    assert {each["port"] for each in account.objects(LISTENER)} == {80, 90}
 
 
 @pytest.mark.parametrize("action", ["CreateListener", "CreateServerGroup"])
@@ -229,33 +207,8 @@ def test_a_refusal_removed_by_hand_is_put_back(account: NlbAccount, family: str)
 # ------------------------------------------------------------------------------------- a node whose machine is gone
 
 
-def nlb(*ports: dict[str, Any]) -> Any:
-    return service({PREFIX + "zone-maps": ZONES}, *ports, loadBalancerClass="alibabacloud.com/nlb")
-
-
 def members(account: NlbAccount) -> list[set[str]]:
     return [{server["ServerId"] for server in each["servers"]} for each in account.objects(GROUP)]
-
-
-def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(account: NlbAccount) -> None:
-    cluster = account.cluster()
-    cluster.put_node("dead", f"{REGION}.i-gone", "192.168.0.99")
-
-    running = served(account, cluster, nlb())
-
-    assert members(account) == [{"i-n1", "i-n2"}]
-    (told,) = left_out(cluster)
-    assert "node dead (i-gone): " in told and "ResourceNotFound.BackendServer" in told
-    assert "SyncLoadBalancerFailed" not in cluster.reasons
-    account.counts()
-    running.settle()
-    assert not account.counts()
-
-    cluster.make_ready("dead")
-    running.resync()
-    running.settle()
-    assert account.counts()["AddServersToServerGroup"] == 1
-    assert left_out(cluster) == [told]
 
 
 def test_a_server_that_went_with_its_machine_keeps_no_other_from_leaving(account: NlbAccount) -> None:

@@ -21,11 +21,6 @@ ZONES = {f"{PREFIX}zone-maps": f"{ZONE_K}:vsw-k::eip-1,{ZONE_H}:vsw-h:192.168.1.
 DUAL_STACK = {f"{PREFIX}ip-version": "DualStack"}
 
 
-@pytest.fixture
-def account() -> NlbAccount:
-    return NlbAccount()
-
-
 def addresses(account: NlbAccount) -> dict[str, tuple[str, str]]:
     """The elastic IP and the private address in each zone of the only load balancer."""
     (balancer,) = account.objects(BALANCER)

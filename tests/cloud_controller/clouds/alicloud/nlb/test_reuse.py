@@ -12,7 +12,7 @@ from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from local.alicloud.nlb_jobs import BALANCER, GROUP, LISTENER
 from tests.cloud_controller.clouds.alicloud.account import VPC
 from tests.cloud_controller.clouds.alicloud.nlb.balancing import NlbAccount
-from tests.cloud_controller.clouds.alicloud.nlb.services import ZONE_H, ZONE_K, ZONES
+from tests.cloud_controller.clouds.alicloud.nlb.services import ZONE_H, ZONE_K
 from tests.cloud_controller.cluster import WEB
 from tests.cloud_controller.load_balancing import changed, port, served, service
 
@@ -90,60 +90,5 @@ def test_a_users_load_balancer_that_is_not_shared_is_left_alone(account: Shared)
 
     with pytest.raises(InvalidConfiguration, match="is not shared with"):
         served(account, cluster, service(of(id=account.user), port(8443), **NLB))
-
-    assert account.everything() == before
-
-
-def test_a_load_balancer_is_preserved_with_all_that_serves(account: Shared) -> None:
-    cluster = account.cluster()
-    wanted = service(of(zone_maps=ZONES, preserve_lb_on_delete="true"), port(8443), **NLB)
-    running = served(account, cluster, wanted)
-    made = [each["id"] for each in account.everything()]
-
-    cluster.delete_service()
-    running.settle()
-
-    assert [each["id"] for each in account.everything()] == made
-    assert not running.cloud.load_balancers.read()
-
-
-def test_an_empty_annotation_does_not_block_the_deletion(account: Shared) -> None:
-    before = account.everything()
-    cluster = account.cluster()
-    running = served(account, cluster, service(of(zone_maps=ZONES, preserve_lb_on_delete=""), port(8443), **NLB))
-
-    cluster.delete_service()
-    running.settle()
-
-    assert account.everything() == before
-
-
-def test_a_whole_life_leaves_nothing_and_warns_of_nothing(account: Shared) -> None:
-    before = account.everything()
-    cluster = account.cluster()
-    running = served(account, cluster, service(of(zone_maps=ZONES), port(8443), **NLB))
-    assert not [reason for reason, _ in cluster.events if "Fail" in reason]
-
-    cluster.delete_service()
-    running.settle()
-
-    assert account.everything() == before
-    assert not cluster.objects["services"]
-
-
-@pytest.mark.parametrize("action", ["TagResources", "UpdateListenerAttribute"])
-def test_a_takeover_records_what_the_listener_was_before_it_changes_it(account: Shared, action: str) -> None:
-    before = account.everything()
-    cluster = account.cluster()
-    account.refuse(action, "InvalidParameter")
-    wanted = service(of(id=account.user, force_override_listeners="true"), port(80), **NLB)
-    with pytest.raises(InvalidConfiguration, match=action):
-        served(account, cluster, wanted)
-
-    assert [each["ServerGroupId"] for each in account.objects(LISTENER)] == [account.group]
-    running = served(account, cluster, wanted)
-    assert [each["ServerGroupId"] for each in account.objects(LISTENER)] != [account.group]
-    cluster.delete_service()
-    running.settle()
 
     assert account.everything() == before

@@ -62,18 +62,6 @@ def test_what_listeners_can_change_is_changed_one_after_another(account: Octavia
     assert not running.plan().changes
 
 
-def test_a_node_added_is_one_call_a_pool(account: OctaviaAccount) -> None:
-    cluster = nodes("node1")
-    running = served(account, cluster, service({}, port(80), port(443)))
-
-    nodes("node2", cluster=cluster)
-    running.take_nodes()
-    running.settle()
-
-    assert [len(account.members(pool)) for pool in account.parts("pools")] == [2, 2]
-    assert running.calls.writes == {"PUT load-balancer lbaas/pools/ID/members": 2}
-
-
 def test_x_forwarded_for_makes_the_listener_anew_with_a_pool_of_http(account: OctaviaAccount) -> None:
     cluster = nodes("node1")
     running = served(account, cluster, service({}, port(80)))
@@ -99,18 +87,6 @@ def test_a_port_added_gets_pool_members_monitor_and_listener(account: OctaviaAcc
     assert [each["name"] for each in account.parts("healthmonitors")] == ["tcp-443:", "tcp-80:"]
     assert [len(account.members(pool)) for pool in account.parts("pools")] == [1, 1]
     assert not running.plan().changes
-
-
-def test_a_port_removed_takes_listener_pool_and_monitor(account: OctaviaAccount) -> None:
-    cluster = nodes("node1")
-    running = served(account, cluster, service(named(enable_health_monitor=True), port(80), port(443)))
-
-    changed(cluster, ports=[port(443)])
-    running.settle()
-
-    assert [each["protocol_port"] for each in account.parts("listeners")] == [443]
-    assert [each["name"] for each in account.parts("pools")] == ["tcp-443"]
-    assert [each["name"] for each in account.parts("healthmonitors")] == ["tcp-443:"]
 
 
 def test_an_internal_service_has_no_floating_ip_and_gets_one_when_it_is_made_public(account: OctaviaAccount) -> None:

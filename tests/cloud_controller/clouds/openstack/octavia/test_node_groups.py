@@ -202,16 +202,6 @@ def test_without_the_right_to_see_groups_the_others_services_are_read(account: O
     assert plan.changes, "the group is to be removed, which needs the right"
 
 
-def test_turned_off_the_groups_go_and_everything_else_stays(account: OctaviaAccount) -> None:
-    nodes = Nodes(account, "node1")
-    serve(account, nodes)
-
-    Running(account, nodes.cluster).settle()
-
-    assert (nodes.ours(), nodes.groups()) == ([], nodes.before)
-    assert len(account.load_balancers()) == 1
-
-
 @pytest.mark.parametrize("writes", range(1, CREATION))
 def test_a_process_that_ends_during_the_creation_leaves_nothing_for_good(account: OctaviaAccount, writes: int) -> None:
     nodes = Nodes(account, "node1")

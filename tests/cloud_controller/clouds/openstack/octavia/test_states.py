@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from cloud_controller.cloud import Conflict, InvalidConfiguration, QuotaExceeded
+from cloud_controller.cloud import Conflict, InvalidConfiguration
 from cloud_controller.controllers.service.controller import POLL
 from cloud_controller.controllers.service.waits import LONG_WAIT, Waits
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
@@ -103,27 +103,6 @@ def test_a_load_balancer_in_error_is_left_as_it_is_and_the_service_is_told_what_
     cluster.delete_service()
     running.settle()
     assert (account.load_balancers(), account.floating_ips()) == ([], [])
-
-
-def test_a_service_beyond_the_quota_is_told_and_served_once_there_is_room(account: OctaviaAccount) -> None:
-    def quota(load_balancers: int) -> None:
-        path = f"lbaas/quotas/{account.site.project.id}"
-        account.site.peer.admin.put("load-balancer", path, {"quota": {"loadbalancer": load_balancers}})
-
-    quota(0)
-    cluster = nodes("node1")
-    cluster.put(service({}, port(80)))
-    running = Running(account, cluster)
-    with pytest.raises(QuotaExceeded):
-        running.settle()
-    assert any("uota" in message for _, message in cluster.events)
-    assert (account.load_balancers(), account.floating_ips()) == ([], [])
-
-    quota(1)
-    running.settle()
-
-    assert cluster.ingress
-    assert len(account.floating_ips()) == 1
 
 
 def test_a_service_on_the_load_balancer_of_somebody_else_leaves_the_rest_of_it_alone(account: OctaviaAccount) -> None:

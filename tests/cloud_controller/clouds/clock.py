@@ -1,0 +1,10 @@
+"""A clock that a test sets."""
+
+from __future__ import annotations
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
