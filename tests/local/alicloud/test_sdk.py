@@ -48,11 +48,6 @@ def test_an_action_that_the_sdk_does_not_know_is_refused_when_it_is_registered()
         SLB.action("DescribeLoadBalancerz")
 
 
-def test_an_action_has_only_one_function() -> None:
-    with pytest.raises(ValueError, match=r"slb\.CreateLoadBalancer has two functions"):
-        SLB.action("CreateLoadBalancer")(lambda account, arguments: {})  # noqa: ARG005
-
-
 def test_a_missing_sdk_package_is_reported() -> None:
     with pytest.raises(ModuleNotFoundError, match="alibabacloud_none is not installed"):
         Sdk("alibabacloud_none")
