@@ -9,7 +9,7 @@ import pytest
 
 from local.machine.environment import ApiServer, PodContext, arguments, environment, expand, rewrite_paths
 from local.machine.images import Image, find_image
-from local.machine.sources import MissingSourceError, Sources, field_value, references
+from local.machine.sources import MissingSourceError, Sources, field_value
 
 POD: dict[str, Any] = {
     "metadata": {"name": "p", "namespace": "n", "uid": "u", "labels": {"app": "web"}, "annotations": {"a": 'say "hi"'}},
@@ -82,11 +82,6 @@ def test_references_to_earlier_variables_are_expanded_and_to_later_ones_are_not(
     assert env["B"] == "1$(C) $(A) 6443"
 
 
-def test_the_api_server_is_reached_at_its_own_endpoint() -> None:
-    env = env_of([])
-    assert (env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"]) == ("127.16.1.1", "6443")
-
-
 def test_secret_and_config_map_values_are_used_and_env_overrides_env_from() -> None:
     sources = Sources(
         secrets={"s": {"data": {"token": base64.b64encode(b"t0p").decode()}}},
@@ -130,29 +125,6 @@ def test_mount_paths_are_rewritten_whole_and_the_longest_wins() -> None:
     assert (
         rewrite_paths("/etc/xylophone /usr/etc/x http://h/etc/x", places) == "/etc/xylophone /usr/etc/x http://h/etc/x"
     )
-
-
-def test_references_include_everything_to_fetch() -> None:
-    spec = {
-        "containers": [
-            {
-                "name": "c",
-                "env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "s1", "key": "k"}}}],
-                "envFrom": [{"configMapRef": {"name": "m1"}}],
-            }
-        ],
-        "volumes": [
-            {"name": "a", "secret": {"secretName": "s2"}},
-            {
-                "name": "b",
-                "projected": {"sources": [{"secret": {"name": "s3"}}, {"serviceAccountToken": {"path": "t"}}]},
-            },
-        ],
-    }
-    found = references({"spec": spec})
-    assert sorted(found.secrets) == ["s1", "s2", "s3"]
-    assert sorted(found.config_maps) == ["m1"]
-    assert [(wish.audience, wish.seconds) for wish in found.tokens] == [(None, 3600)]
 
 
 @pytest.mark.parametrize("reference", ["web:1", "other.local/web:1", "registry.local/nginx:1"])
