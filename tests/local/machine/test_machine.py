@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -161,25 +161,24 @@ class Cluster:
         }
         return self.kube.create(PODS, pod, "default")
 
-    def phase_is(self, name: str, phase: str) -> Object:
-        """Wait for the pod's phase and return the pod."""
+    def pod_that(self, name: str, holds: Callable[[Object], bool], what: str) -> Object:
+        """Wait for the pod to be so and return it."""
 
         def reached() -> Object | None:
             pod = self.pod(name)
-            return pod if pod is not None and pod["status"]["phase"] == phase else None
+            return pod if pod is not None and holds(pod) else None
 
-        found: Object = eventually(reached, f"pod {name} is {phase}; events: {self.events(name)}")
+        found = eventually(reached, f"pod {name} {what}; events: {self.events(name)}")
+        assert found is not None
         return found
+
+    def phase_is(self, name: str, phase: str) -> Object:
+        """Wait for the pod's phase and return the pod."""
+        return self.pod_that(name, lambda pod: pod["status"]["phase"] == phase, f"is {phase}")
 
     def readiness_is(self, name: str, ready: bool) -> Object:
         """Wait until the pod is ready, or unready, and return it."""
-
-        def reached() -> Object | None:
-            pod = self.pod(name)
-            return pod if pod is not None and pod_is_ready(pod) is ready else None
-
-        found: Object = eventually(reached, f"pod {name} has readiness {ready}; events: {self.events(name)}")
-        return found
+        return self.pod_that(name, lambda pod: pod_is_ready(pod) is ready, f"has readiness {ready}")
 
     def events(self, about: str) -> list[str]:
         """`REASON: message` of each event of an object."""
@@ -328,6 +327,7 @@ def test_a_machine_registers_its_node_tainted_and_renews_its_lease(cluster: Clus
         {"type": "Hostname", "address": "fresh"},
     ]
     lease = eventually(lambda: cluster.lease("fresh"), "there is a lease")
+    assert lease is not None
     assert lease["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
     first = lease["spec"]["renewTime"]
     eventually(lambda: (cluster.lease("fresh") or lease)["spec"]["renewTime"] != first, "the lease is renewed")

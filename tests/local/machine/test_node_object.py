@@ -7,6 +7,7 @@ from typing import Any
 from local.machine.config import MachineConfig
 from local.machine.node_object import (
     UNINITIALIZED_TAINT,
+    csi_node,
     may_set_label,
     new_node,
     node_labels,
@@ -96,6 +97,15 @@ def test_volumes_are_left_to_the_attach_detach_controller_on_nodes_of_an_earlier
 
     assert patch is not None
     assert patch["metadata"]["annotations"][key] == "true"
+
+
+def test_the_csi_driver_is_registered_with_the_machines_id_and_deleted_with_the_node() -> None:
+    registered = csi_node(config(csi_driver="mycloud.io"), {"metadata": {"uid": "the-uid"}})
+
+    assert registered["metadata"]["ownerReferences"][0]["uid"] == "the-uid"
+    assert registered["spec"]["drivers"] == [
+        {"name": "mycloud.io", "nodeID": "i-1", "topologyKeys": ["topology.kubernetes.io/zone"]}
+    ]
 
 
 def test_volumes_in_use_are_posted_when_the_node_differs() -> None:

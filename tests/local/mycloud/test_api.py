@@ -138,6 +138,12 @@ def test_a_missing_object_is_not_found(api: TestClient) -> None:
 # ------------------------------------------------------------------------------------------------------- idempotency
 
 
+def test_the_same_token_with_another_body_is_a_conflict(api: TestClient) -> None:
+    post(api, "networks", {"name": "n", "client_token": "t"})
+
+    refused(api.post("/v1/networks", json={"name": "m", "client_token": "t"}), 409, "IdempotencyConflict")
+
+
 def test_a_client_token_makes_its_machine_again_once_the_first_is_terminated(api: TestClient, context: Context) -> None:
     where = place(api)
     body = machine_body(where, client_token="worker-0 of c")

@@ -166,6 +166,16 @@ def test_a_change_that_changes_nothing_is_no_work_for_the_data_plane(api: Api) -
     assert api.state(lb)[0] == "available"
 
 
+def test_a_backend_set_keeps_its_backends_unless_new_ones_are_given(api: Api) -> None:
+    lb = api.balancer()["id"]
+
+    changed = api.put(f"load_balancers/{lb}/backend_sets/web", {"scheduler": "least_connections"})
+
+    (backend_set,) = changed["backend_sets"]
+    assert backend_set["scheduler"] == "least_connections"
+    assert [backend["port"] for backend in backend_set["backends"]] == [30080]
+
+
 def test_source_ranges_are_changed_in_place_and_are_work_for_the_data_plane(api: Api) -> None:
     lb = api.balancer(source_ranges=["10.1.0.0/16"])["id"]
     api.carry_out()
@@ -176,6 +186,15 @@ def test_source_ranges_are_changed_in_place_and_are_work_for_the_data_plane(api:
     assert (changed["source_ranges"], changed["state"]) == (["10.2.0.0/16", "fd00::/8"], "available")
     (config,) = api.changes(version)["load_balancers"]
     assert config["source_ranges"] == ["10.2.0.0/16", "fd00::/8"]
+
+
+def test_a_backend_set_has_a_session_affinity(api: Api) -> None:
+    lb = api.balancer()["id"]
+    affinity = {"session_affinity": "CLIENT_IP", "session_affinity_timeout_seconds": 60}
+
+    changed = api.put(f"load_balancers/{lb}/backend_sets/web", affinity)
+
+    assert changed["backend_sets"][0].items() >= affinity.items()
 
 
 def test_listeners_and_backend_sets_have_tags_that_are_no_work_for_the_data_plane(api: Api) -> None:

@@ -100,6 +100,14 @@ def test_a_volume_is_attached_in_its_own_zone_and_to_running_machines_only(cloud
     refused(cloud.attach(volume, "i-none"), 400, "InvalidParameter")
 
 
+def test_a_volume_is_detached_from_the_named_machine_alone(cloud: Cloud) -> None:
+    volume, machine = cloud.attached()
+
+    answer = post(cloud.http, f"volumes/{volume}:detach", {"machine_id": "i-another"})
+
+    assert answer["attachment"] == {"machine_id": machine, "state": "attaching"}
+
+
 def test_an_attached_volume_is_not_deleted(cloud: Cloud) -> None:
     volume, machine = cloud.attached()
 

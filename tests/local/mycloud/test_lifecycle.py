@@ -385,6 +385,19 @@ def test_the_lifecycle_ignores_simulated_machines(world: World) -> None:
     assert not any(simulated.id in entry for entry in world.machinery.journal)
 
 
+def test_deletions_leave_nothing_behind(world: World) -> None:
+    with world.lifecycle():
+        assert world.becomes(world.cluster, State.AVAILABLE)
+        world.do(compute.delete_cluster, world.cluster)
+        assert world.becomes(world.cluster, None)
+        world.do(networking.delete_subnet, world.subnet)
+        assert world.becomes(world.subnet, None)
+        world.do(networking.delete_network, world.network)
+        assert world.becomes(world.network, None)
+
+    assert world.cluster not in world.machinery.running
+
+
 def test_a_failed_deletion_step_is_retried(world: World) -> None:
     machine = world.machine()
 

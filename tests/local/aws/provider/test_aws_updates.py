@@ -21,6 +21,10 @@ def template(**inputs: Any) -> Any:
     return lambda: aws.ec2.LaunchTemplate("t", image_id="ami-12c6146b", instance_type="m5.large", **inputs)
 
 
+def role(**inputs: Any) -> Any:
+    return lambda: aws.iam.Role("r", assume_role_policy=TRUST, **inputs)
+
+
 def cluster(version: str | None = None, tags: Any = None, **access: bool) -> Any:
     """A program with a cluster of EKS."""
 
@@ -81,6 +85,19 @@ def test_a_tag_whose_case_changes_is_a_change(led: Any, cloud: Any) -> None:
     led.up(run("NET"))
 
     assert value() == "NET"
+
+
+def test_a_description_can_be_added_and_removed(led: Any, cloud: Any) -> None:
+    def reported() -> str:
+        (found,) = cloud.client("iam").list_roles()["Roles"]
+        return str(found.get("Description") or "")
+
+    led.up(role())
+    led.up(role(description="of nodes"))
+    first = reported()
+    led.up(role())
+
+    assert (first, reported()) == ("of nodes", "")
 
 
 def test_a_value_removed_by_others_shows_in_a_refresh_and_is_restored(led: Any, cloud: Any) -> None:
