@@ -58,6 +58,18 @@ def refused(site: Site, operation: str, **parameters: Any) -> str:
     return error.value.code
 
 
+def test_a_load_balancer_is_made_with_its_tags_and_found_by_them(site: Site) -> None:
+    lb = balancer(site, Tag=[{"Key": "owner", "Value": "c-1"}], DeleteProtection="on")
+    balancer(site, LoadBalancerName="other")
+
+    found = call(site.cloud, "slb.DescribeLoadBalancers", Tag=[{"Key": "owner", "Value": "c-1"}])
+    older = call(site.cloud, "slb.DescribeLoadBalancers", Tags='[{"TagKey": "owner", "TagValue": "c-1"}]')
+
+    assert [each["LoadBalancerId"] for each in found["LoadBalancers"]["LoadBalancer"]] == [lb]
+    assert found["LoadBalancers"] == older["LoadBalancers"]
+    assert attribute(site, lb)["DeleteProtection"] == "on"
+
+
 def test_an_intranet_load_balancer_takes_an_address_of_its_vswitch(site: Site) -> None:
     vswitch = site.vswitches["cn-hangzhou-k"]
 

@@ -90,3 +90,13 @@ def test_a_route_outlives_its_machine(site: Site) -> None:
 
     assert listed(site, RouteEntryType="Custom") == ["10.0.1.0/24"]
     assert call(site.cloud, "ecs.DescribeInstances", InstanceIds=json.dumps(site.machines[:1]))["TotalCount"] == 0
+
+
+def test_the_quota_of_routes_is_told_by_the_quota_center(site: Site) -> None:
+    site.cloud.world.quotas.custom_routes = 7
+
+    answer = call(site.cloud, "quotas.GetProductQuota", ProductCode="vpc", QuotaActionCode="vpc_quota_route_entrys_num")
+
+    assert answer["Quota"]["TotalQuota"] == 7
+    with pytest.raises(Refused, match="does not know the quota"):
+        call(site.cloud, "quotas.GetProductQuota", ProductCode="ecs", QuotaActionCode="q")
