@@ -70,7 +70,7 @@ def test_the_names_and_types_on_the_wire_are_those_of_the_sdks_classes(product: 
 
 def test_every_action_that_is_simulated_is_in_the_table() -> None:
     assert ACTIONS
-    assert sum(len(actions_of(product)) for product in BY_VERSION.values()) == len(TABLE.actions) > 100
+    assert sum(len(actions_of(product)) for product in BY_VERSION.values()) == len(TABLE.actions)
 
 
 def test_the_page_lists_every_action_that_is_simulated() -> None:
