@@ -9,7 +9,7 @@ import pytest
 
 from local.machine.environment import ApiServer, PodContext, arguments, environment, expand, rewrite_paths
 from local.machine.images import Image, find_image
-from local.machine.sources import MissingSourceError, Sources, field_value
+from local.machine.sources import MissingSourceError, Sources, field_value, references
 
 POD: dict[str, Any] = {
     "metadata": {"name": "p", "namespace": "n", "uid": "u", "labels": {"app": "web"}, "annotations": {"a": 'say "hi"'}},
@@ -125,6 +125,29 @@ def test_mount_paths_are_rewritten_whole_and_the_longest_wins() -> None:
     assert (
         rewrite_paths("/etc/xylophone /usr/etc/x http://h/etc/x", places) == "/etc/xylophone /usr/etc/x http://h/etc/x"
     )
+
+
+def test_references_include_everything_to_fetch() -> None:
+    spec = {
+        "containers": [
+            {
+                "name": "c",
+                "env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "s1", "key": "k"}}}],
+                "envFrom": [{"configMapRef": {"name": "m1"}}],
+            }
+        ],
+        "volumes": [
+            {"name": "a", "secret": {"secretName": "s2"}},
+            {
+                "name": "b",
+                "projected": {"sources": [{"secret": {"name": "s3"}}, {"serviceAccountToken": {"path": "t"}}]},
+            },
+        ],
+    }
+    found = references({"spec": spec})
+    assert sorted(found.secrets) == ["s1", "s2", "s3"]
+    assert sorted(found.config_maps) == ["m1"]
+    assert [(wish.audience, wish.seconds) for wish in found.tokens] == [(None, 3600)]
 
 
 @pytest.mark.parametrize("reference", ["web:1", "other.local/web:1", "registry.local/nginx:1"])
