@@ -9,6 +9,8 @@ NAME ?=
 # existing: `make new-stack` for a cluster that is there already.
 CLUSTER ?=
 POD ?=
+# The tests that `make test` runs, by their marks.
+SELECTED = not nightly
 BASE ?= main
 VENV_PYTHON := .venv/bin/python
 SET_UP := .venv/.set-up
@@ -59,17 +61,17 @@ logs: set-up ## Print a pod's log, without kubectl (POD=NAMESPACE/NAME; ARGS=--f
 pulumi: set-up ## Run Pulumi's CLI on the stack: make pulumi ARGS="stack output"; builds it where it is missing
 	@$(VENV_PYTHON) -m local pulumi --stack $(STACK) -- $(ARGS)
 
-test: set-up style binaries prometheus ## Run the checks and the tests; of those that do the same with one input after another, the ones whose turn it is
+test: set-up style binaries prometheus ## Run the checks and the tests, without those of every night
 	@# The type checker uses one processor, and the first tests often wait.
-	@$(MAKE) --no-print-directory -j 2 types tests-alone
+	@$(MAKE) --no-print-directory -j 2 types tests-alone SELECTED="$(SELECTED)"
 
 tests-alone:
 	@# Python and pytest compile the tests once; otherwise every worker would. What cannot be collected fails below.
 	@$(VENV_PYTHON) -m pytest -qq --collect-only >/dev/null || true
 	@# Three times as many as two processors, because whole stacks often wait; a file's tests, and those of a unit (tests/distribution.py), share what they start.
-	@$(VENV_PYTHON) -m pytest -n 6 --dist loadfile --no-loadscope-reorder
+	@$(VENV_PYTHON) -m pytest -n 6 --dist loadfile --no-loadscope-reorder -m "$(SELECTED)"
 
-test-all: export EVERYTHING := 1
+test-all: SELECTED =
 test-all: test ## Run the checks and every test
 
 test-fast: set-up ## Run the tests that start no process and no simulated cloud (a minute and a half)
@@ -139,7 +141,7 @@ control-plane: set-up
 	@$(VENV_PYTHON) -m local.control_plane build
 
 binaries: control-plane ## Build the control plane, Pulumi's CLI and its Kubernetes provider where they are missing (minutes, once per machine)
-	@$(VENV_PYTHON) -m local.pulumi.builds --kubernetes
+	@$(VENV_PYTHON) -m local.pulumi.kubernetes_provider
 
 prometheus: set-up
 	@$(VENV_PYTHON) -m local.control_plane.prometheus

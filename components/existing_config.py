@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import yaml
-from pydantic import Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field, SecretStr
 
 from .config_values import (
     MOST_MACHINES,
@@ -22,9 +20,6 @@ from .config_values import (
     pattern_of,
 )
 from .placeholder import PLACEHOLDER
-
-if TYPE_CHECKING:
-    from .stack_model import CloudSection, StackConfig
 
 NEW, EXISTING = "new", "existing"
 """The values of the key `cluster`."""
@@ -60,42 +55,19 @@ class ExistingConfig(Section):
     )
 
 
-def check_shape(stack: StackConfig, section: CloudSection) -> None:
-    """Raise ConfigError unless the stack has what its key `cluster` needs, and nothing of the other kind."""
-    if stack.cluster == EXISTING:
-        _refuse(stack, section, ("node_pools",), section.of_new)
-        _check_existing(stack)
-        section.check_existing(stack)
-        return
-    _refuse(stack, section, ("existing", KUBECONFIG), section.of_existing)
-    if "node_pools" not in stack.model_fields_set:
-        raise ConfigError(f"{NAMESPACE}:nodePools is missing: a new cluster needs machines")
-    if not stack.node_pools:
-        raise ConfigError(line("nodePools", [], "allowed: not empty, because a new cluster needs machines"))
-
-
-def _refuse(stack: StackConfig, section: CloudSection, keys: Collection[str], of_cloud: Collection[str]) -> None:
-    other = NEW if stack.cluster == EXISTING else EXISTING
-    for model, place, names in ((stack, "", keys), (section, f"{stack.cloud}.", of_cloud)):
-        for name in names:
-            # Pulumi sets a declared key to its default.
-            if name in model.model_fields_set and getattr(model, name) not in (None, []):
-                why = f"is only for `cluster: {other}`; with `cluster: {stack.cluster}` remove the key"
-                raise ConfigError(f"{NAMESPACE}:{place}{to_camel(name)} {why}")
-
-
-def _check_existing(stack: StackConfig) -> None:
-    if stack.existing is None:
+def check_existing(existing: ExistingConfig | None, kubeconfig: SecretStr | None) -> None:
+    """Raise ConfigError unless the stack has a valid section and the cluster's kubeconfig."""
+    if existing is None:
         needed = ", ".join(str(field.alias) for field in ExistingConfig.model_fields.values() if field.is_required())
         raise ConfigError(f"{NAMESPACE}:existing is missing: an existing cluster needs {{{needed}}}")
-    names = stack.existing.machines
+    names = existing.machines
     for index, name in enumerate(names):
         if name in names[:index]:
             raise ConfigError(line(f"existing.machines[{index}]", name, "duplicate name; allowed: unique names"))
-    if stack.kubeconfig is None:
+    if kubeconfig is None:
         how = f"encrypt it with `pulumi config set --secret {KUBECONFIG}`"
         raise ConfigError(f"{NAMESPACE}:{KUBECONFIG} is missing: an existing cluster needs its kubeconfig; {how}")
-    if not is_kubeconfig(stack.kubeconfig.get_secret_value()):
+    if not is_kubeconfig(kubeconfig.get_secret_value()):
         why = "allowed: the text of a kubeconfig (not its path), with clusters, contexts and users"
         raise ConfigError(line(KUBECONFIG, "[secret]", why))
 

@@ -36,7 +36,7 @@ from .config_values import (
     choice,
     line,
 )
-from .existing_config import EXISTING, NEW, ExistingConfig, check_shape
+from .existing_config import EXISTING, KUBECONFIG, NEW, ExistingConfig, check_existing
 
 S = TypeVar("S", bound="CloudSection")
 
@@ -234,7 +234,7 @@ class StackConfig(Section):
                 raise ConfigError(line(f"executors.{controller}", executor, why))
         if self._section is None:
             raise ConfigError(f"{NAMESPACE}:{self.cloud} is missing: cloud {self.cloud} needs {self._required_keys()}")
-        check_shape(self, self._section)
+        self._check_shape(self._section)
         self._check_service_flags()
         if self.doctor_schedule and not self.run_by(Executor.DAEMON):
             why = 'the stack runs no cloud controller manager of this project; allowed: ""'
@@ -246,6 +246,28 @@ class StackConfig(Section):
             raise ConfigError(line("monitoring", self.monitoring, why))
         self._section.check(self)
         return self
+
+    def _check_shape(self, section: CloudSection) -> None:
+        """Raise ConfigError unless the stack has what its key `cluster` needs, and nothing of the other kind."""
+        if self.cluster == EXISTING:
+            self._refuse(section, ("node_pools",), section.of_new)
+            check_existing(self.existing, self.kubeconfig)
+            section.check_existing(self)
+            return
+        self._refuse(section, ("existing", KUBECONFIG), section.of_existing)
+        if "node_pools" not in self.model_fields_set:
+            raise ConfigError(f"{NAMESPACE}:nodePools is missing: a new cluster needs machines")
+        if not self.node_pools:
+            raise ConfigError(line("nodePools", [], "allowed: not empty, because a new cluster needs machines"))
+
+    def _refuse(self, section: CloudSection, keys: Collection[str], of_cloud: Collection[str]) -> None:
+        other = NEW if self.cluster == EXISTING else EXISTING
+        for model, place, names in ((self, "", keys), (section, f"{self.cloud}.", of_cloud)):
+            for name in names:
+                # Pulumi sets a declared key to its default.
+                if name in model.model_fields_set and getattr(model, name) not in (None, []):
+                    why = f"is only for `cluster: {other}`; with `cluster: {self.cluster}` remove the key"
+                    raise ConfigError(f"{NAMESPACE}:{place}{to_camel(name)} {why}")
 
     def _check_service_flags(self) -> None:
         if self.serves_load_balancers:

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import urllib3
-
 from local import processes
 from local.addresses import API_PORT, AddressBlock
 from local.errors import SiteError
+from local.http_client import HttpError, request
 from local.ports import require_free
 from local.processes import Process, ProcessError
 from local.state_folder import StateFolder, endpoint
@@ -124,9 +123,8 @@ class ApiProcess:
 
 
 def _health(url: str) -> dict[str, Any]:
-    with urllib3.PoolManager(retries=False, timeout=PROBE_SECONDS) as pool:
-        try:
-            answer = pool.request("GET", f"{url}/healthz")
-            return dict(answer.json()) if answer.status == 200 else {}
-        except (urllib3.exceptions.HTTPError, ValueError):
-            return {}
+    try:
+        answer = request("GET", f"{url}/healthz", seconds=PROBE_SECONDS)
+        return dict(answer.json()) if answer.status == 200 else {}
+    except (HttpError, ValueError):
+        return {}

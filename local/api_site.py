@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
 from time import strftime
@@ -30,11 +31,20 @@ from local.errors import SiteError
 from local.machine.processes import kill_leftovers
 from local.ports import PortBusyError
 from local.processes import ProcessError
-from local.stack_copy import SiteConfig
 from local.state_folder import StateFolder, endpoint
 from local.waiting import Tell, to_nobody, wait_until
 
 MACHINE_GRACE_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class SiteConfig:
+    """What a site adds to the config of its stacks: fields of objects, by the objects' keys, and secrets by key."""
+
+    values: Mapping[str, Mapping[str, Any]]
+    secrets: Mapping[str, str] = field(repr=False)
+    of_new_clusters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """As `values`, for stacks that make their cluster."""
 
 
 class ApiSite(ABC):

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-import urllib3
-
 from local.api_process import HEALTHY_SECONDS
 from local.api_site import ApiSite
 from local.cluster_access import admin_kubeconfigs
 from local.errors import SiteError
+from local.http_client import HttpError, request
 from local.status_text import render_site, section
 
 HEALTH_PATH: Final = "/healthz"
@@ -103,9 +102,8 @@ class ClusterSite(ApiSite):
         )
 
     def _contents(self) -> dict[str, Any]:
-        with urllib3.PoolManager(retries=False, timeout=_ANSWER_SECONDS) as pool:
-            try:
-                answer = pool.request("GET", f"{self.endpoint}{CONTENTS_PATH}", headers={TOKEN_HEADER: self.token})
-                return dict(answer.json())
-            except (urllib3.exceptions.HTTPError, ValueError) as error:
-                raise SiteError(f"{self.API_TITLE} does not answer: {error}") from error
+        url, headers = f"{self.endpoint}{CONTENTS_PATH}", {TOKEN_HEADER: self.token}
+        try:
+            return dict(request("GET", url, headers=headers, seconds=_ANSWER_SECONDS).json())
+        except (HttpError, ValueError) as error:
+            raise SiteError(f"{self.API_TITLE} does not answer: {error}") from error

@@ -10,27 +10,17 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from local.api_site import SiteConfig
 from local.pulumi.passphrase import crypter_of, passphrase_of
 from local.pulumi.project import ProjectError, read_map
 from local.pulumi.secrets import PassphraseCrypter, new_crypter
 from local.stack_file import NAMESPACE, read_stack_file
 from local.state_folder import write_private
-
-
-@dataclass(frozen=True, slots=True)
-class SiteConfig:
-    """What a site adds to the config of its stacks: fields of objects, by the objects' keys, and secrets by key."""
-
-    values: Mapping[str, Mapping[str, Any]]
-    secrets: Mapping[str, str] = field(repr=False)
-    of_new_clusters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """As `values`, for stacks that make their cluster."""
 
 
 def copy_of(stack_dir: Path) -> Path:

@@ -30,7 +30,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before any worker starts, decide whose turn it is, and end the sites that killed runs left."""
+    """Before any worker starts, decide what samples are taken, and end the sites that killed runs left."""
     if not hasattr(config, "workerinput"):
         sampling.commit()
         if config.option.collectonly:
@@ -40,9 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header() -> str:
-    """Whose turn it is."""
-    chosen = "everything" if sampling.EVERYTHING else f"what TURNS_OF={sampling.commit()} chooses"
-    return f"turns: {chosen} (docs/testing.md#turns)"
+    """What chose the calls at which crash tests strike."""
+    return f"samples: SAMPLES_OF={sampling.commit()} (docs/testing.md#every-night)"
 
 
 @pytest.hookimpl(wrapper=True)

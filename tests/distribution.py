@@ -60,8 +60,10 @@ UNITS: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         (
+            "tests/local/plugins/kubernetes/test_kubernetes_beside_pulumis.py",
             "tests/local/plugins/kubernetes/test_kubernetes_provider.py",
             "tests/local/plugins/kubernetes/test_kubernetes_with_pulumi.py",
+            "tests/local/plugins/kubernetes/test_planted_faults.py",
         ),
         PROVIDER,
     ),

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from local.pulumi import toolchain
+from local.pulumi.cli import write_kubernetes
+
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "load-balancer-service"
 
@@ -75,11 +78,17 @@ class Example:
         return self._pulumi(*command, given=given)
 
     def _pulumi(self, *command: str, given: str = "") -> str:
+        home = {}
+        if (tools := toolchain.find(print)).is_official:
+            # The user's own need not have the Kubernetes provider, and tests download nothing.
+            home = {"PULUMI_HOME": str(self.state / "home")}
+            write_kubernetes(tools, self.state / "home")
         done = subprocess.run(
             [sys.executable, "-m", "local.pulumi", *command, "--cwd", str(self.state), "--stack", "dev"],
             input=given,
             env={
                 **os.environ,
+                **home,
                 "PYTHONPATH": f"{self.library}:{ROOT}",
                 "PULUMI_BACKEND_URL": (self.state / "backend").as_uri(),
                 "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,

@@ -1,6 +1,6 @@
 """Which tests carry the mark `integration`: all that start a process or a simulated cloud.
 
-So do those that run the program of a whole stack, or take seconds.
+So do those that run the program of a whole stack, or take seconds. Those of OpenStack's services are `nightly`, too.
 
 `make test-fast` leaves them out. A test without the mark that starts one of these fails, so the rest stays fast.
 """
@@ -31,6 +31,9 @@ FIXTURES_WITH_IT = frozenset(
     }
 )
 
+FIXTURES_OF_THE_NIGHT = frozenset({"openstack_peer"})
+"""OpenStack's own services answer one request at a time."""
+
 _PROCESS_EVENTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"})
 
 _fast_test: str | None = None
@@ -38,11 +41,13 @@ _fast_test: str | None = None
 
 
 def add_marks(items: Iterable[pytest.Item]) -> None:
-    """Mark every test whose other marks or fixtures start something."""
+    """Mark every test whose other marks or fixtures start something, or something slow."""
     for item in items:
         fixtures: Iterable[str] = getattr(item, "fixturenames", ())
         if not FIXTURES_WITH_IT.isdisjoint(fixtures) or any(mark.name in MARKS_WITH_IT for mark in item.iter_markers()):
             item.add_marker(MARK)
+        if not FIXTURES_OF_THE_NIGHT.isdisjoint(fixtures):
+            item.add_marker("nightly")
 
 
 def watch(item: pytest.Item | None) -> None:

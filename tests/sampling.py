@@ -1,7 +1,7 @@
-"""Chooses what a run tries of more than it has time for: another part with every commit.
+"""Chooses what a run tries of more than it has time for.
 
-`EVERYTHING=1` runs all that takes turns, `TURNS_OF=COMMIT` what a run of that commit chose, `CRASH_POINTS=all` has
-crash tests strike at every call.
+Of tests that do the same with one input after another, `make test` runs a few and `make test-all` every one. Crash
+tests strike at some calls, others with every commit, or with `CRASH_POINTS=all` at every call.
 """
 
 from __future__ import annotations
@@ -9,15 +9,28 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
+
+import pytest
+from _pytest.mark import ParameterSet
 
 T = TypeVar("T")
 
 EVERY_CALL = os.environ.get("CRASH_POINTS") == "all"
-EVERYTHING = EVERY_CALL or os.environ.get("EVERYTHING") == "1"
+
+
+def mostly_nightly(possible: Iterable[object], always: int = 1) -> Sequence[object]:
+    """The parameters of a test, of which only the first are for every run."""
+    parameters = list(possible)
+    return [*parameters[:always], *map(_nightly, parameters[always:])]
+
+
+def _nightly(each: object) -> ParameterSet:
+    if isinstance(each, ParameterSet):
+        return pytest.param(*each.values, id=each.id, marks=[*each.marks, pytest.mark.nightly])
+    return pytest.param(each, marks=pytest.mark.nightly)
 
 
 def sample(possible: Sequence[T], number: int, of: str = "") -> Sequence[T]:
@@ -25,25 +38,10 @@ def sample(possible: Sequence[T], number: int, of: str = "") -> Sequence[T]:
     return random.Random(f"{commit()}{of}").sample(possible, number)
 
 
-def turn(possible: Sequence[T], turns: int) -> Sequence[T]:
-    """Those of these whose turn it is, in their order: one in so many, and at least one."""
-    turns = min(turns, len(possible))
-    return possible if EVERYTHING else possible[_number(turns) :: turns]
-
-
-def has_turn(name: str, turns: int) -> bool:
-    """Whether it is the turn of what is called so: it is with one commit in so many."""
-    return EVERYTHING or (zlib.crc32(name.encode()) + _number(turns)) % turns == 0
-
-
-def _number(turns: int) -> int:
-    return random.Random(commit()).randrange(turns)
-
-
 def commit() -> str:
     """The commit that chooses, asked for once: the workers of a run inherit it. Empty outside a checkout."""
-    if "TURNS_OF" not in os.environ:
+    if "SAMPLES_OF" not in os.environ:
         asked = ["git", "rev-parse", "HEAD"]
         done = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
-        os.environ["TURNS_OF"] = done.stdout.strip()
-    return os.environ["TURNS_OF"]
+        os.environ["SAMPLES_OF"] = done.stdout.strip()
+    return os.environ["SAMPLES_OF"]

@@ -1,4 +1,4 @@
-"""What `make test-fast` leaves out, and that `make test` selects no tests."""
+"""What `make test-fast` leaves out, and that `make test` leaves out nothing else but what runs every night."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ def test_a_test_with_the_mark_may_start_a_process() -> None:
     subprocess.run(["true"], check=True)
 
 
-def test_make_test_selects_no_tests() -> None:
-    test = re.search(r"^tests-alone:\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert test is not None
+@pytest.mark.integration
+@pytest.mark.parametrize(("target", "marks"), [("test", "not nightly"), ("test-all", "")])
+def test_make_leaves_out_only_what_runs_every_night_and_that_not_always(target: str, marks: str) -> None:
+    shown = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    [call] = [line for line in shown.splitlines() if " pytest -n 6 " in line]
 
-    assert " pytest " in test[1]
-    assert not re.search(r" (-m (?!pytest)|-k|--deselect|--ignore)", test[1])
+    assert call.endswith(f' -m "{marks}"')
+    assert not re.search(r" (-k|--deselect|--ignore)", call)

@@ -15,9 +15,10 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.alicloud import machines
 from local.alicloud.account import ACCESS_KEY, REGION, SECRET
 from local.alicloud.cloud import AliCloud
+from local.http_server import Answer, Request
 from local.standin.actions import Call
 from local.standin.faults import Fault
-from local.standin.standin import Answer, Received, Request
+from local.standin.standin import Received
 from local.standin.store import Object
 
 CLUSTER_ID = "c-benchmark"

@@ -6,7 +6,6 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_network
 from itertools import islice
 from pathlib import Path
@@ -16,6 +15,7 @@ from benchmarks.cluster import control_plane, node
 from benchmarks.counts import Counted, Tally
 from benchmarks.daemons import Daemon, Files, ours, running
 from cloud_controller.kube import NODES, Object
+from local.http_server import Answer, Request
 from local.openstack.configs import PASSWORD
 from local.openstack.peer import Peer, shared
 from local.openstack.project import Project
@@ -33,11 +33,11 @@ class CountingProxy(Proxy):
         super().__init__(ports)
         self._tally = Tally()
 
-    def serve(self, request: BaseHTTPRequestHandler, ports: Mapping[str, int]) -> None:
-        """See `Proxy.serve`."""
+    def answer(self, request: Request) -> Answer:
+        """See `Proxy.answer`."""
         self._tally.begin()
         try:
-            super().serve(request, ports)
+            return super().answer(request)
         finally:
             self._tally.end(operation_of(request))
 
@@ -139,7 +139,7 @@ def cluster(*, routed: bool = False) -> Iterator[Cluster]:
     with (
         control_plane() as (folder, kubeconfig),
         shared(folder / "openstack", print) as peer,
-        CountingProxy(peer.ports) as proxy,
+        CountingProxy(peer.ports).serving() as proxy,
     ):
         made = Cluster(kubeconfig, peer, proxy, folder, routed=routed)
         try:

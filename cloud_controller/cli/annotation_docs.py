@@ -74,7 +74,7 @@ def _section(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _refused(rule: Refusal, catalogue: Catalogue) -> Sequence[str]:
-    field, why, allowed = (saying.template.replace("{}", "…") for saying in rule.sayings(catalogue))
+    field, why, allowed = (saying.template.replace("{}", "…") for saying in rule.sayings(catalogue.by_argument))
     return f"`{field.removeprefix('annotation ')}`", why, allowed
 
 

@@ -21,10 +21,9 @@ from cloud_controller.cloud import Cloud, InvalidConfiguration
 from cloud_controller.controller_names import not_offered
 from cloud_controller.doctor import report
 from cloud_controller.doctor.checks import ALL
-from cloud_controller.doctor.findings import Check, Result, Unreadable, examine
+from cloud_controller.doctor.findings import Check, Result, examine
 from cloud_controller.doctor.push import push
-from cloud_controller.doctor.scraping import Scrape
-from cloud_controller.doctor.seen import GRACE, Daemon, Seen, Target, joined
+from cloud_controller.doctor.seen import GRACE, Daemon, Scrape, Seen, Target, Unreadable, joined
 from cloud_controller.kube import NAMESPACES, Kube
 
 _OWN = ("--bind-address", "--config", "--cloud-config", "--kubeconfig")

@@ -6,13 +6,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloud_controller import logs
-
-if TYPE_CHECKING:
-    from cloud_controller.doctor.seen import Seen
-
+from cloud_controller.doctor.seen import Seen, Unreadable
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _LONGEST = 600
@@ -43,10 +40,6 @@ class Finding:
     remedy: str
     severity: Severity = Severity.CRITICAL
     follows_from: frozenset[str] | None = None
-
-
-class Unreadable(Exception):
-    """Something that a check needs cannot be read; the message says why. The check then counts as not done."""
 
 
 class OutOfReach(Exception):

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from cloud_controller.doctor.findings import Unreadable
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.seen import Seen, Unreadable
 from cloud_controller.kube import ApiError, Object, key, name
 from cloud_controller.manifests import SECURE_PORT
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import http.client
 import ssl
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from cloud_controller.doctor.findings import Unreadable
 from cloud_controller.doctor.pod_http import ask_anew, port, serving
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.seen import Scrape, Seen, Unreadable
 from cloud_controller.kube import Object, key
 
 _TIMEOUT = 10.0
@@ -24,15 +23,6 @@ _TIMEOUT = 10.0
 Labels = tuple[tuple[str, str], ...]
 Samples = Mapping[tuple[str, Labels], float]
 """Values by series: its name and its labels, sorted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scrape:
-    """How to read metrics. `between`: seconds from one reading to the next; `ca`: a PEM file, None: trust any pod."""
-
-    between: float
-    ca: str | None = None
-    wait: Callable[[float], object] = time.sleep
 
 
 @dataclass(frozen=True, slots=True)

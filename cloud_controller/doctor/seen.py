@@ -8,11 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from cloud_controller.cloud import Cloud, CloudError, Instance
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
-from cloud_controller.doctor.findings import Unreadable
 from cloud_controller.doctor.selectors import selects
 from cloud_controller.fence import read_only
 from cloud_controller.kube import (
@@ -32,9 +31,6 @@ from cloud_controller.kube import (
 from cloud_controller.plan import Plan
 from cloud_controller.planning import Found, PlanSettings, find
 
-if TYPE_CHECKING:
-    from cloud_controller.doctor.scraping import Scrape
-
 GRACE = timedelta(minutes=2)
 BETWEEN_LOOKS = 6.0
 """Seconds: longer than the passes of the node-lifecycle controller are apart."""
@@ -46,6 +42,10 @@ _ONE_LOOK = 3600.0
 """Seconds for which a look keeps what it knows of the machines: for as long as it takes."""
 
 T = TypeVar("T")
+
+
+class Unreadable(Exception):
+    """Something that a check needs cannot be read; the message says why. The check then counts as not done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,15 @@ class Daemon:
     """The name of the cloud."""
     controllers: tuple[str, ...]
     settings: PlanSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """How to read metrics. `between`: seconds from one reading to the next; `ca`: a PEM file, None: trust any pod."""
+
+    between: float
+    ca: str | None = None
+    wait: Callable[[float], object] = time.sleep
 
 
 class Seen:

@@ -75,7 +75,7 @@ def variables(catalogue: Catalogue) -> dict[str, str]:
     )
     # Once for all rules: they look each port up.
     found["port_keys"] = "object.spec.ports.map(p, p.protocol + ':' + string(p.port))"
-    rules = [rule.cel(catalogue) for rule in catalogue.refusals]
+    rules = [rule.cel(catalogue.by_argument) for rule in catalogue.refusals]
     shared = {name: term.cel for name, term in catalogue.shared.items()}
     texts = (*shared.values(), *rules)
     for entry in catalogue:

@@ -14,61 +14,19 @@ from functools import lru_cache, partial
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers import restrictions
-from cloud_controller.load_balancers.annotation import Annotation, Mutability, Value, member_argument
+from cloud_controller.load_balancers.annotation import Annotation, Mutability, Value
 from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.settings import Settings
 from cloud_controller.load_balancers.terms import Term
 
-__all__ = ["Annotation", "Catalogue", "Check", "Mutability", "Settings", "Value"]
+__all__ = ["Annotation", "Catalogue", "Check", "Mutability", "Value"]
 
 _COMPARED = 64
 """How many unknown names of one Service are checked for typos. The limit keeps one Service with thousands of
 annotations from slowing down all others; a chart that supports several clouds has fewer."""
 _REMEMBERED = 4096
 """Cached typo checks: each reconcile parses a Service several times, and many Services have the same names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The parsed annotations of one Service. `given`: the set values by argument name.
-
-    `ignored`: entries that the Service sets but the cloud does not support.
-    """
-
-    catalogue: Catalogue
-    given: Mapping[str, Value]
-    ignored: tuple[Annotation, ...] = ()
-
-    def text(self, argument: str) -> str | None:
-        """The value or default of a `str` entry."""
-        value = self._value(argument)
-        return None if value is None else str(value)
-
-    def flag(self, argument: str) -> bool:
-        """Whether a `bool` entry is true, by value or default."""
-        return self._value(argument) is True
-
-    def number(self, argument: str) -> int | None:
-        """The value or default of an `int` entry."""
-        value = self._value(argument)
-        if value is None or isinstance(value, int):
-            return value
-        raise TypeError(f"{argument} is not an int in the catalogue")
-
-    def integer(self, argument: str) -> int:
-        """Like `number`, for an entry with a default."""
-        value = self.number(argument)
-        if value is None:
-            raise TypeError(f"{argument} has no default in the catalogue")
-        return value
-
-    def members(self, argument: str) -> dict[str, Value]:
-        """The set values of a family, by suffix."""
-        stem = member_argument(argument, "")
-        return {name.removeprefix(stem): value for name, value in self.given.items() if name.startswith(stem)}
-
-    def _value(self, argument: str) -> Value | None:
-        return self.given.get(argument, self.catalogue.by_argument[argument].default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +132,11 @@ class Catalogue:
                 given[check.entry.argument] = value
         others = {name: text for name, text in texts.items() if self.entry(name) is None}
         restrictions.refuse_unknown(others, internal=self.is_internal(given))
-        return Settings(self, given, tuple(ignored))
+        return self.settings(given, ignored)
+
+    def settings(self, given: Mapping[str, Value], ignored: Iterable[Annotation] = ()) -> Settings:
+        """The settings of a Service with these values, by argument."""
+        return Settings(self.by_argument, given, tuple(ignored), self.kind)
 
     def checks(self, annotations: Mapping[str, str]) -> Iterator[Check]:
         """What `parse` checks of each annotation by itself: unknown names, then values, then near misses.

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.settings import Settings
 from cloud_controller.load_balancers.terms import ALWAYS, ITEM, Asked, Term, say
 from cloud_controller.patterns import glob, is_whole
-
-if TYPE_CHECKING:
-    from cloud_controller.load_balancers.catalogue import Catalogue, Settings
 
 KINDS = (
     *("access-control-list", "bandwidth-package", "certificate", "elastic-ip", "floating-ip", "log-bucket"),
@@ -118,25 +116,25 @@ class Nameable:
                 yield Refusal(each.argument, when, why, _listed(each.kind, patterns), each=each.items)
 
 
-def named_words(settings: Settings, spec: Mapping[str, Any]) -> Iterator[tuple[Naming, str]]:
+def named_words(namings: Iterable[Naming], settings: Settings, spec: Mapping[str, Any]) -> Iterator[tuple[Naming, str]]:
     """What the annotations of a Service name."""
     asked = Asked(settings, spec)
-    for naming in settings.catalogue.namings:
+    for naming in namings:
         if naming.when.of(asked):
             yield from ((naming, word) for word in naming.items.of(asked))
 
 
-def named(settings: Settings, spec: Mapping[str, Any]) -> Iterator[Named]:
+def named(namings: Iterable[Naming], settings: Settings, spec: Mapping[str, Any]) -> Iterator[Named]:
     """The same, on a cloud that shows nothing else of these resources."""
-    for naming, word in named_words(settings, spec):
-        yield Named(naming.kind, field_of(naming, settings.catalogue), (word,))
+    for naming, word in named_words(namings, settings, spec):
+        yield Named(naming.kind, field_of(naming, settings), (word,))
 
 
-def field_of(naming: Naming, catalogue: Catalogue) -> str:
+def field_of(naming: Naming, settings: Settings) -> str:
     """How an error names what names the resource."""
     if naming.argument.startswith("spec."):
         return naming.argument
-    return f"annotation {catalogue.by_argument[naming.argument].name}"
+    return f"annotation {settings.by_argument[naming.argument].name}"
 
 
 def _listed(kind: str, patterns: Iterable[str]) -> str:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.load_balancers.annotation import Annotation
+from cloud_controller.load_balancers.settings import Settings
 from cloud_controller.load_balancers.terms import PORTS, Asked, Saying, Term, say
-
-if TYPE_CHECKING:
-    from cloud_controller.load_balancers.catalogue import Catalogue, Settings
-
 
 MOST_PORTS = 250
 """Of a Service, where the cloud's own limit is a quota that can be raised: a model has a member for each port of each
@@ -41,19 +39,19 @@ class Refusal:
         """The same rule, where this condition holds too."""
         return replace(self, when=condition & self.when)
 
-    def sayings(self, catalogue: Catalogue) -> tuple[Saying, Saying, Saying]:
+    def sayings(self, by_argument: Mapping[str, Annotation]) -> tuple[Saying, Saying, Saying]:
         """The refused setting, why, and what is allowed instead."""
         setting = self.setting
         if isinstance(setting, str) and not setting.startswith("spec."):
-            setting = f"annotation {catalogue.by_argument[setting].name}"
+            setting = f"annotation {by_argument[setting].name}"
         field, why, allowed = (
             say(each) if isinstance(each, str) else each for each in (setting, self.why, self.allowed)
         )
         return field, why, allowed
 
-    def cel(self, catalogue: Catalogue) -> str:
+    def cel(self, by_argument: Mapping[str, Annotation]) -> str:
         """The sentences of what it refuses, as a list in CEL."""
-        field, why, allowed = (each.cel for each in self.sayings(catalogue))
+        field, why, allowed = (each.cel for each in self.sayings(by_argument))
         sentence = f"{field} + ': ' + {why} + ' (allowed: ' + {allowed} + ')'"
         if self.each is None:
             return f"({self.when.cel} ? [{sentence}] : [])"
@@ -66,11 +64,11 @@ def too_many_ports(most: int = MOST_PORTS, source: str = "this controller's boun
     return Refusal("spec.ports", count.above(most), say("{} ports are too many", count), f"at most {most}: {source}")
 
 
-def refuse(settings: Settings, spec: Mapping[str, Any], rules: Sequence[Refusal] | None = None) -> None:
-    """Raise InvalidConfiguration for the first of these rules that holds; by default those of the catalogue."""
+def refuse(settings: Settings, spec: Mapping[str, Any], rules: Sequence[Refusal]) -> None:
+    """Raise InvalidConfiguration for the first of these rules that holds."""
     whole = Asked(settings, spec)
-    for rule in settings.catalogue.refusals if rules is None else rules:
+    for rule in rules:
         for asked in (whole,) if rule.each is None else rule.each.each(whole):
             if rule.when.of(asked):
-                field, why, allowed = (each.of(asked) for each in rule.sayings(settings.catalogue))
+                field, why, allowed = (each.of(asked) for each in rule.sayings(settings.by_argument))
                 raise InvalidConfiguration(field, why, allowed)

@@ -12,12 +12,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloud_controller import patterns
-
-if TYPE_CHECKING:
-    from cloud_controller.load_balancers.catalogue import Settings
+from cloud_controller.load_balancers.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

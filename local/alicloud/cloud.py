@@ -32,7 +32,8 @@ from local.alicloud.dialect import AlibabaDialect
 from local.alicloud.keys import add_administrator
 from local.alicloud.metadata import Metadata
 from local.alicloud.products import TABLE
-from local.standin.server import Application, serving
+from local.http_server import Application, config, serving
+from local.standin.server import answering
 from local.standin.standin import StandIn
 from local.standin.store import Store
 
@@ -63,5 +64,5 @@ class AliCloud(StandIn[Account]):
     @contextmanager
     def served(self, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
         """Its URL, the endpoint of every product and of the metadata service, while a thread serves it."""
-        with serving(Application(self, self.metadata), host, port) as url:
+        with serving(config(Application(answering(self, self.metadata)), host, port)) as url:
             yield url

@@ -14,10 +14,10 @@ from local.alicloud.keys import key_of, require_allowed
 from local.alicloud.products import BY_VERSION, TABLE, Product
 from local.alicloud.signatures import CLOCK_SKEW, Pairs, Signature, signature_of, verify
 from local.alicloud.wire import from_json, typed, unflatten
+from local.http_server import Answer, Request
 from local.standin.actions import Call
 from local.standin.refusals import Refusal
 from local.standin.shapes import Misfit
-from local.standin.standin import Answer, Request
 
 ANONYMOUS: Final = frozenset({"sts.AssumeRoleWithOIDC"})
 """Actions whose requests are not signed: the token in them identifies the caller."""

@@ -12,7 +12,8 @@ import secrets
 from local.alicloud.account import OWNER, Account
 from local.alicloud.machines import ENI, INSTANCE, VSWITCH, host_name
 from local.alicloud.sts import ROLE, lend
-from local.standin.standin import Answer, Request, StandIn
+from local.http_server import Answer, Request
+from local.standin.standin import StandIn
 from local.standin.store import Object
 
 TOKEN_PATH = "/latest/api/token"

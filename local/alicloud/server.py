@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import hmac
-import json
 import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import uvicorn
 
 from local.addresses import API_PORT
 from local.alicloud.cloud import AliCloud
@@ -22,8 +18,8 @@ from local.alicloud.revision import revision
 from local.cluster_keeper import Keeper, Machines
 from local.cluster_site import CONTENTS_PATH, HEALTH_PATH, TOKEN_HEADER
 from local.folder_guard import FolderGuard
-from local.standin.server import Application, config
-from local.standin.standin import Answer, Request
+from local.http_server import Answer, Application, Request, config, json_answer, run
+from local.standin.server import answering
 from local.state_folder import StateFolder
 
 
@@ -47,10 +43,10 @@ def serve(site_dir: Path) -> None:
 
     keeper = Keeper(folder, block, CLUSTER_ID, wanted, os.environ)
     guard = FolderGuard(folder)
-    application = Application(cloud, side_of(cloud, folder, lambda: keeper.is_alive, lambda: keeper.is_ready))
+    side = side_of(cloud, folder, lambda: keeper.is_alive, lambda: keeper.is_ready)
     keeper.start()
     guard.start()
-    uvicorn.Server(config(application, block.api_address, API_PORT)).run()
+    run(config(Application(answering(cloud, side)), block.api_address, API_PORT))
     guard.stop()
     keeper.stop()
 
@@ -63,16 +59,12 @@ def side_of(
 
     def side(request: Request) -> Answer | None:
         if request.path == HEALTH_PATH:
-            return _json(200, health) if is_alive() else _json(503, {})
+            return json_answer(200, health) if is_alive() else json_answer(503, {})
         if request.path == CONTENTS_PATH:
             if not hmac.compare_digest(request.headers.get(TOKEN_HEADER, ""), folder.token()):
-                return _json(403, {})
+                return json_answer(403, {})
             with cloud.changing() as account:
-                return _json(200, {"ready": is_ready(), **contents(account)})
+                return json_answer(200, {"ready": is_ready(), **contents(account)})
         return cloud.metadata(request)
 
     return side
-
-
-def _json(status: int, content: Any) -> Answer:
-    return Answer(status, json.dumps(content).encode(), {"content-type": "application/json"})

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
+from local.http_server import Request
 from local.standin.refusals import Refusal
-from local.standin.standin import Request
 
 ACS3 = "ACS3-HMAC-SHA256"
 CLOCK_SKEW = timedelta(minutes=15)

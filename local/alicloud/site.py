@@ -11,8 +11,8 @@ from local.alicloud.cluster import CLUSTER_ID, NETWORK_ID, WORKERS
 from local.alicloud.contents import KINDS
 from local.alicloud.folder import site_root
 from local.alicloud.revision import revision
+from local.api_site import SiteConfig
 from local.cluster_site import ClusterSite
-from local.stack_copy import SiteConfig
 from local.stack_file import NAMESPACE
 from local.state_folder import StateFolder
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Final
 
 from local.state_folder import StateFolder, write_private
+
+WEBHOOK_PORT: Final = 7443
+"""Of the token webhook, on the API's address."""
 
 
 def site_root(state_dir: Path, stack: str) -> Path:

@@ -54,10 +54,10 @@ def serve(site_dir: Path) -> None:
     server = make_server(block.api_address, API_PORT, gate, threaded=True, request_handler=MotoRequestHandler)
     on_stop_signal(server.shutdown)
     guard = FolderGuard(folder)
-    webhook.start()
-    lifecycle.start()
-    guard.start()
-    server.serve_forever()
-    guard.stop()
-    lifecycle.stop()
+    with webhook.serving():
+        lifecycle.start()
+        guard.start()
+        server.serve_forever()
+        guard.stop()
+        lifecycle.stop()
     simulator.lock.acquire()  # for good: the running call has finished, and none starts

@@ -9,15 +9,13 @@ from typing import Any, ClassVar, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local.api_site import ApiSite
-from local.aws import webhook
+from local.api_site import ApiSite, SiteConfig
 from local.aws.account import KINDS, Account
-from local.aws.folder import aws_folder, credentials, site_root
+from local.aws.folder import WEBHOOK_PORT, aws_folder, credentials, site_root
 from local.aws.get_token import write_command
 from local.aws.revision import revision
 from local.aws.status_text import render
 from local.errors import SiteError
-from local.stack_copy import SiteConfig
 from local.stack_file import NAMESPACE
 from local.state_folder import write_private
 from local.waiting import Tell, to_nobody
@@ -33,7 +31,7 @@ class AwsSite(ApiSite):
     CLOUD = "the simulated AWS (moto)"
     API_TITLE = "the simulated AWS (moto)"
     API_MODULE = "local.aws"
-    MORE_PORTS: ClassVar[Mapping[int, str]] = {webhook.PORT: "the token webhook of its clusters"}
+    MORE_PORTS: ClassVar[Mapping[int, str]] = {WEBHOOK_PORT: "the token webhook of its clusters"}
 
     def __init__(self, state_dir: Path, stack: str, region: str | None = None, *, registry: Path | None = None) -> None:
         super().__init__(aws_folder(site_root(state_dir, stack)), registry=registry)

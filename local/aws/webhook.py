@@ -8,27 +8,23 @@ from __future__ import annotations
 import json
 import logging
 import re
-import ssl
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import urllib3
+from starlette.concurrency import run_in_threadpool
 
+from local.aws.folder import WEBHOOK_PORT
 from local.aws.tokens import CLUSTER_HEADER, NotAToken, identity_url, principal
 from local.control_plane.pki import Authority, write_pair
+from local.http_client import HttpError, request
+from local.http_server import Answer, Application, Request, config, json_answer, serving
 from local.state_folder import write_private
 
-PORT = 7443
 STS_SECONDS = 20.0
 """The API server waits half a minute; an earlier failure here rejects the user."""
 
-IDLE_SECONDS = 600
-"""Longer than the API server keeps a connection (90 s): if this side closed it, a request might be on its way."""
-
-MOST_BYTES = 64 * 1024
 ADMINISTRATORS = "system:masters"
 
 _log = logging.getLogger(__name__)
@@ -40,19 +36,21 @@ class Webhook:
     def __init__(self, directory: Path, address: str, sts: str, creator_of: Callable[[str], str | None]) -> None:
         authority = Authority.load_or_create(_folder(directory), "webhook-ca", "token webhook")
         write_pair(directory, "webhook", authority.issue_server("token webhook", [address]))
-        self._url = f"https://{address}:{PORT}"
+        self._url = f"https://{address}:{WEBHOOK_PORT}"
         self._authority = directory / "webhook-ca.crt"
         self._sts = sts
         self._creator_of = creator_of
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(directory / "webhook.crt", directory / "webhook.key")
-        self._server = ThreadingHTTPServer((address, PORT), _handler(self.review))
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="token webhook", daemon=True)
+        self._config = config(
+            Application(self._answer),
+            address,
+            WEBHOOK_PORT,
+            ssl_certfile=directory / "webhook.crt",
+            ssl_keyfile=directory / "webhook.key",
+        )
 
-    def start(self) -> None:
-        """Start answering."""
-        self._thread.start()
+    def serving(self) -> AbstractContextManager[str]:
+        """Answers while the block runs."""
+        return serving(self._config)
 
     def write_client_config(self, path: Path, cluster: str) -> None:
         """Write a cluster's API server's configuration of this webhook: a kubeconfig."""
@@ -86,50 +84,26 @@ class Webhook:
             "user": {"username": "kubernetes-admin", "uid": user_id, "groups": [ADMINISTRATORS]},
         }
 
+    async def _answer(self, request: Request) -> Answer:
+        try:
+            token = str(json.loads(request.body)["spec"]["token"])
+        except (ValueError, KeyError, TypeError):
+            return Answer(400)
+        status = await run_in_threadpool(self.review, request.path.strip("/"), token)
+        return json_answer(200, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": status})
+
     def _identity(self, url: str, cluster: str) -> tuple[str, str]:
         """The ARN and id of the request's signer, from STS. Raises NotAToken."""
         headers = {CLUSTER_HEADER: cluster, "Accept": "application/json"}
-        with urllib3.PoolManager(retries=False, timeout=STS_SECONDS) as pool:
-            try:
-                answer = pool.request("GET", url, headers=headers, redirect=False)
-            except urllib3.exceptions.HTTPError as error:
-                raise NotAToken(f"STS did not answer: {error}") from None
+        try:
+            answer = request("GET", url, headers=headers, seconds=STS_SECONDS)
+        except HttpError as error:
+            raise NotAToken(f"STS did not answer: {error}") from None
         text = answer.data.decode(errors="replace")
         arn, user_id = re.search("<Arn>([^<]+)</Arn>", text), re.search("<UserId>([^<]+)</UserId>", text)
         if answer.status != 200 or arn is None or user_id is None:
             raise NotAToken(f"STS rejected the token (HTTP {answer.status})")
         return arn[1], user_id[1]
-
-
-def _handler(review: Callable[[str, str], dict[str, Any]]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = IDLE_SECONDS
-
-        def do_POST(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            if length > MOST_BYTES:
-                self.send_error(413)
-                return
-            try:
-                body = json.loads(self.rfile.read(length))
-                token = str(body["spec"]["token"])
-            except (ValueError, KeyError, TypeError):
-                self.send_error(400)
-                return
-            status = review(self.path.strip("/").partition("?")[0], token)
-            answer = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": status}
-            content = json.dumps(answer).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            """Nothing: the log is for errors, and this would only add a path."""
-
-    return Handler
 
 
 def _folder(directory: Path) -> Path:

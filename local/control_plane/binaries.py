@@ -6,7 +6,6 @@ checkout builds nothing and a new pin never meets old binaries.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import platform
@@ -18,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.control_plane.components import BINARIES, ETCD
-from local.errors import BuildError, Report
+from local.errors import Report
 from local.go.build import LDFLAGS, build
 from local.go.compiler import find_go
 from local.go.modules import TOOLS, cache_directory, required_version
+from local.go.one_build import building
 
 KUBERNETES = "kubernetes"
 """The program that is all components but etcd: it is the one by whose name it is called."""
@@ -97,19 +97,7 @@ def _cached(cache: Path, name: str) -> Path | None:
 
 
 def _build_missing(missing: list[str], versions: Mapping[str, str], cache: Path, report: Report) -> None:
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        lock_file = (cache / "lock").open("a")
-    except OSError as error:
-        raise BuildError(
-            f"the control plane's cache {cache} is not writable: {error}; set XDG_CACHE_HOME to another folder"
-        ) from None
-    with lock_file as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report("another checkout is building the control plane; waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with building(cache, "the control plane", report):
         missing = [name for name in missing if _cached(cache, name) is None]
         if not missing:
             return

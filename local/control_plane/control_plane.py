@@ -14,7 +14,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-import urllib3
+from urllib3 import PoolManager
 
 from local import ports, processes
 from local.addresses import block_of
@@ -36,6 +36,7 @@ from local.control_plane.components import (
     arguments,
 )
 from local.control_plane.credentials import issue_kubeconfig, write_credentials, write_kubelet_credentials
+from local.http_client import HttpError, pool
 
 STOP_ORDER = (SCHEDULER, CONTROLLER_MANAGER, API_SERVER, EGRESS_PROXY, ETCD)
 STOP_GRACE_SECONDS = 15.0
@@ -206,8 +207,8 @@ class ControlPlane:
         context.load_cert_chain(self._layout.certificate("admin"), self._layout.key("admin"))
         url = f"https://{self._layout.bind_address}:{port}{path}"
         # It keeps its connection: each new one takes milliseconds of processor time here and there.
-        with urllib3.PoolManager(ssl_context=context, retries=False, timeout=PROBE_TIMEOUT_SECONDS) as pool:
-            while not _succeeds(pool, url):
+        with pool(PROBE_TIMEOUT_SECONDS, context) as connections:
+            while not _succeeds(connections, url):
                 self._require_alive(needed, what)
                 if time.monotonic() >= deadline:
                     logs = self._layout.log(ETCD).parent
@@ -231,8 +232,8 @@ class ControlPlane:
             yield
 
 
-def _succeeds(pool: urllib3.PoolManager, url: str) -> bool:
+def _succeeds(connections: PoolManager, url: str) -> bool:
     try:
-        return pool.request("GET", url).status == 200
-    except urllib3.exceptions.HTTPError:
+        return connections.request("GET", url).status == 200
+    except HttpError:
         return False

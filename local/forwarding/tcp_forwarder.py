@@ -67,8 +67,9 @@ class TcpForwarder:
         return len(self._connections)
 
     def stop_listening(self) -> None:
-        """Accept no more; established connections continue."""
+        """Accept no more; established connections continue, also those that only the kernel has accepted so far."""
         if self._socket is not None:
+            self._accept(self._socket)
             asyncio.get_running_loop().remove_reader(self._socket)
             self._socket.close()
             self._socket = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import platform
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from local.errors import Report
 from local.go.build import LDFLAGS, build
 from local.go.compiler import find_go
 from local.go.modules import TOOLS, cache_directory, required_version
+from local.go.one_build import building
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class GoTool:
     def binary(self, report: Report) -> Path:
         """The path of the binary, built first if needed. Raises BuildError if that is impossible."""
         target = self._target()
-        name, cache = target.name, target.parent
-        cache.mkdir(parents=True, exist_ok=True)
-        with (cache / "lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.exists():
+            return target
+        name = target.name
+        with building(target.parent, name, report):
             if not target.exists():
                 report(f"building {name} {self.version()} from Go modules, once per machine ({self.takes})")
                 go = find_go(cache_directory(), TOOLS, report)

@@ -20,11 +20,9 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
-from uvicorn import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.server import ServerState
 
 from local.addresses import socket_address
+from local.http_server import config, listening
 from local.machine import exec_session
 from local.machine.backoff import Backoff
 from local.machine.container import Container
@@ -57,26 +55,20 @@ Find = Callable[[str, str, str], Found | None]
 
 async def serve(directory: Path, address: str, find: Find) -> None:
     """Serve until cancelled; a port in use is tried again."""
-    config = Config(
+    served = config(
         application(find),
+        socket_address(address),
+        PORT,
         ws="websockets-sansio",
-        access_log=False,
-        server_header=False,
-        log_config=None,
-        log_level="warning",  # otherwise each command would be logged, with the secrets in its arguments
         ssl_certfile=directory / "kubelet.crt",
         ssl_keyfile=directory / "kubelet.key",
         ssl_ca_certs=str(directory / "kubelet-client-ca.crt"),
         ssl_cert_reqs=ssl.CERT_REQUIRED,
     )
-    config.load()
-    state, backoff = ServerState(), Backoff()
-    # Not by uvicorn's Server, which would install its own signal handlers.
+    backoff = Backoff()
     while True:
         try:
-            server = await asyncio.get_running_loop().create_server(
-                lambda: H11Protocol(config, state, {}), socket_address(address), PORT, ssl=config.ssl
-            )
+            server = await listening(served)
         except OSError as error:
             _log.error("kubelet API not served port=%d error=%r", PORT, str(error))
             await asyncio.sleep(backoff.next())

@@ -7,12 +7,16 @@ import contextlib
 import ssl
 from collections.abc import Awaitable, Callable
 
+import urllib3
+
+from local.http_client import HttpError, on_thread, request
 from local.machine.probes import ExecCheck, HttpCheck, Probe, TcpCheck
 
 ExecCommand = Callable[[tuple[str, ...]], Awaitable[int]]
 """Runs a command in the container and returns its exit code; when cancelled, ends the command. Raises ValueError."""
 
-_LINE_BYTES = 4096
+# A probe tests whether the container answers, not its identity: like a kubelet's, it accepts any certificate.
+urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
 
 
 async def attempt(probe: Probe, run_command: ExecCommand) -> str | None:
@@ -21,35 +25,23 @@ async def attempt(probe: Probe, run_command: ExecCommand) -> str | None:
     try:
         async with asyncio.timeout(probe.timeout):
             if isinstance(check, HttpCheck):
-                return await _http(check)
+                return await _http(check, probe.timeout)
             if isinstance(check, TcpCheck):
                 return await _tcp(check)
             return await _exec(check, run_command)
     except TimeoutError:
         return f"no answer within {probe.timeout:g} s"
-    except (OSError, ValueError) as error:
+    except (HttpError, OSError, ValueError) as error:
         return str(error)
 
 
-async def _http(check: HttpCheck) -> str | None:
-    reader, writer = await asyncio.open_connection(
-        check.host, check.port, ssl=_unverified() if check.tls else None, limit=_LINE_BYTES
-    )
-    try:
-        headers = {"Host": f"{check.host}:{check.port}", "User-Agent": "kube-probe/1.37", "Accept": "*/*"}
-        lines = [f"{name}: {value}" for name, value in (headers | dict(check.headers)).items()]
-        writer.write("\r\n".join([f"GET {check.path} HTTP/1.1", *lines, "Connection: close", "", ""]).encode())
-        await writer.drain()
-        line = (await reader.readline()).decode("latin-1")
-    finally:
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
-    words = line.split(maxsplit=2)
-    if len(words) < 2 or not words[0].startswith("HTTP/") or not words[1].isdigit():
-        return "the answer is not HTTP"
-    status = int(words[1])
-    return None if 200 <= status < 400 else f"HTTP probe failed with statuscode: {status}"
+async def _http(check: HttpCheck, timeout: float) -> str | None:
+    url = f"{'https' if check.tls else 'http'}://{check.host}:{check.port}{check.path}"
+    headers = {"User-Agent": "kube-probe/1.37", "Accept": "*/*", "Connection": "close", **dict(check.headers)}
+    tls = _unverified() if check.tls else None
+    # The caller's timeout, which covers the whole attempt, is the first to end it.
+    answer = await on_thread(lambda: request("GET", url, headers=headers, tls=tls, seconds=timeout + 1))
+    return None if 200 <= answer.status < 400 else f"HTTP probe failed with statuscode: {answer.status}"
 
 
 async def _tcp(check: TcpCheck) -> str | None:
@@ -66,7 +58,6 @@ async def _exec(check: ExecCheck, run_command: ExecCommand) -> str | None:
 
 
 def _unverified() -> ssl.SSLContext:
-    """A probe tests whether the container answers, not its identity: like a kubelet's, it accepts any certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -17,7 +17,7 @@ from local.forwarding.affinity import ClientAffinity
 from local.forwarding.target import Target
 from local.forwarding.tcp_forwarder import TcpForwarder
 from local.forwarding.udp_forwarder import UdpForwarder
-from local.machine.http_answers import Answer, serve
+from local.http_server import Answer, Application, Request, config, json_answer, listening
 from local.machine.pod_status import timestamp
 from local.machine.proxy_rules import (
     Listener,
@@ -111,7 +111,8 @@ class HealthPorts:
         failures = []
         for host, port in wanted.keys() - self._servers.keys():
             try:
-                self._servers[host, port] = await serve(host, port, partial(self._answer, (host, port)))
+                answering = Application(partial(self._answer, (host, port)))
+                self._servers[host, port] = await listening(config(answering, host, port))
             except OSError as error:
                 failures.append(f"cannot serve health at {host}:{port}: {error}")
         return failures
@@ -121,7 +122,7 @@ class HealthPorts:
         for server in self._servers.values():
             server.close()
 
-    def _answer(self, at: Target, _path: str) -> Answer:
+    async def _answer(self, at: Target, _: Request) -> Answer:
         health = self._health.get(at)
         if health is None:
             return Answer(503)
@@ -131,7 +132,7 @@ class HealthPorts:
             "serviceProxyHealthy": True,
         }
         weight = {"X-Load-Balancing-Endpoint-Weight": str(health.local_endpoints)}
-        return Answer(200 if health.local_endpoints else 503, content, weight)
+        return json_answer(200 if health.local_endpoints else 503, content, weight)
 
 
 class Proxier:
@@ -154,7 +155,7 @@ class Proxier:
         for informer in (self._services, self._slices):
             informer.add_handler(self._changed)
             informer.start()
-        health = await serve(socket_address(self._node.address), HEALTH_PORT, self._health)
+        health = await listening(config(Application(self._health), socket_address(self._node.address), HEALTH_PORT))
         try:
             while True:
                 await self._dirty.wait()
@@ -220,9 +221,9 @@ class Proxier:
     def _changed(self, _type: EventType, _old: Object | None, _new: Object | None) -> None:
         self._loop.call_soon_threadsafe(self._dirty.set)
 
-    def _health(self, path: str) -> Answer:
+    async def _health(self, request: Request) -> Answer:
         """200 at /healthz once the rules are applied."""
-        if path != "/healthz":
+        if request.path != "/healthz":
             return Answer(404)
         times = {"lastUpdated": timestamp(self._updated), "currentTime": timestamp(time.time())}
-        return Answer(200 if self._services.synced and self._slices.synced else 503, times)
+        return json_answer(200 if self._services.synced and self._slices.synced else 503, times)

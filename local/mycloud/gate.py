@@ -1,7 +1,6 @@
 """Handles every request before its endpoint: token, injected faults, call counters.
 
-A plain ASGI middleware. A dropped answer is a connection that ends without one byte: the server's protocol class
-(`AbortableProtocol`) knows the transport of each client, which ASGI itself does not offer.
+A plain ASGI middleware. A dropped answer is a connection that ends without one byte.
 """
 
 from __future__ import annotations
@@ -14,17 +13,13 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from local.abortable_http import AbortableProtocol
+from local.http_server import end_connection
 from local.mycloud.access import SITES_OWN, Access, access_of, is_same
 from local.mycloud.context import Context
 from local.mycloud.errors import ApiError, Throttled, Unauthorized
 
 OPEN_PATHS = frozenset({"/healthz", "/openapi.json", "/docs"})
 """Paths that need no token."""
-
-
-class AnswerDropped(Exception):
-    """A `drop_answer` fault without a connection to close (in-process tests)."""
 
 
 class Gate:
@@ -71,10 +66,7 @@ class Gate:
             """Discard the endpoint's answer."""
 
         await self._app(scope, receive, swallow)
-        if not AbortableProtocol.abort(scope.get("client")):
-            raise AnswerDropped(f"{scope['method']} {scope['path']}")
-        while (await receive())["type"] != "http.disconnect":
-            continue
+        await end_connection(scope, receive)
 
 
 async def _access(context: Context, token: str) -> Access:

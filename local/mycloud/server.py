@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-import uvicorn
 from fastapi import FastAPI
 from starlette.types import Lifespan
 
-from local.abortable_http import AbortableProtocol
 from local.addresses import API_PORT
 from local.folder_guard import FolderGuard, running
+from local.http_server import config, run
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
 from local.mycloud.folder import MyCloudFolder
@@ -27,10 +26,6 @@ from local.mycloud.models.networking import NetworkRecord
 from local.mycloud.privileged_ports import first_bindable_port
 from local.mycloud.store import Store
 from local.mycloud.suspension import notice_restart
-
-KEEP_ALIVE_SECONDS = 300
-SHUTDOWN_SECONDS = 1
-"""For open requests; only the data plane's wait for changes ever takes longer, and it is repeated."""
 
 
 def serve(state_dir: Path) -> None:
@@ -53,20 +48,8 @@ def serve(state_dir: Path) -> None:
         first_port=first_bindable_port(),
         is_healthy=lambda: lifecycle.is_alive,
     )
-    uvicorn.run(
-        create_app(context, _with(lifecycle, FolderGuard(folder))),
-        host=block.api_address,
-        port=API_PORT,
-        http=AbortableProtocol,
-        ws="none",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        log_config=None,
-        # Longer than clients leave a connection unused, so that none is closed under a request.
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-    )
+    application = create_app(context, _with(lifecycle, FolderGuard(folder)))
+    run(config(application, block.api_address, API_PORT, lifespan="on"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-import urllib3
+from urllib3 import BaseHTTPResponse
 
 from cloud_controller.clouds.mycloud.permissions import globs
-from local.api_site import ApiSite
+from local.api_site import ApiSite, SiteConfig
 from local.errors import SiteError
+from local.http_client import HttpError, request
 from local.mycloud.folder import MyCloudFolder
 from local.mycloud.models.compute import PROCESS_ENDED
 from local.mycloud.revision import revision
@@ -21,7 +22,6 @@ from local.mycloud.status import site_objects
 from local.mycloud.status_text import addresses, is_unchecked, render
 from local.mycloud.store import Store
 from local.mycloud.suspension import suspend
-from local.stack_copy import SiteConfig
 from local.stack_file import NAMESPACE
 from local.state_folder import write_private
 from local.waiting import wait_until
@@ -170,34 +170,31 @@ class Site(ApiSite):
         return [each for each in found if cluster in each.get("clusters", ())] if cluster else found
 
     def _is_valid(self, token: str) -> bool:
-        with urllib3.PoolManager(retries=False, timeout=CHANGE_SECONDS) as pool:
-            try:
-                headers = {"Authorization": f"Bearer {token}"}
-                url = f"{self.endpoint}/v1/access:check"
-                return pool.request("POST", url, headers=headers, json={"operations": []}).status < 400
-            except urllib3.exceptions.HTTPError as error:
-                raise SiteError(f"could not check the controllers' token: {error}") from error
+        try:
+            return self._call("POST", "/v1/access:check", token, CHANGE_SECONDS, {"operations": []}).status < 400
+        except HttpError as error:
+            raise SiteError(f"could not check the controllers' token: {error}") from error
 
     def _get(self, path: str) -> Any:
         """A list from the API; None if it does not answer."""
-        with urllib3.PoolManager(retries=False, timeout=5) as pool:
-            try:
-                answer = pool.request("GET", self.endpoint + path, headers={"Authorization": f"Bearer {self.token}"})
-                return answer.json().get("items")
-            except (urllib3.exceptions.HTTPError, ValueError):
-                return None  # the API ended meanwhile
+        try:
+            return self._call("GET", path, self.token, 5).json().get("items")
+        except (HttpError, ValueError):
+            return None  # the API ended meanwhile
 
     def _change(self, method: str, path: str, failure: str, body: Any = None) -> Any:
         """Call the API and return its answer. Raises SiteError, beginning with `failure`, if it refuses."""
-        headers = {"Authorization": f"Bearer {self.token}"}
-        with urllib3.PoolManager(retries=False, timeout=CHANGE_SECONDS) as pool:
-            try:
-                answer = pool.request(method, self.endpoint + path, headers=headers, json=body)
-            except urllib3.exceptions.HTTPError as error:
-                raise SiteError(f"{failure}: {error}") from error
+        try:
+            answer = self._call(method, path, self.token, CHANGE_SECONDS, body)
+        except HttpError as error:
+            raise SiteError(f"{failure}: {error}") from error
         if answer.status >= 400:
             raise SiteError(f"{failure}: {answer.data.decode(errors='replace')}")
         return answer.json() if answer.data else None
+
+    def _call(self, method: str, path: str, token: str, seconds: float, body: Any = None) -> BaseHTTPResponse:
+        headers = {"Authorization": f"Bearer {token}"}
+        return request(method, self.endpoint + path, headers=headers, json=body, seconds=seconds)
 
 
 def _answers(balancer: Mapping[str, Any]) -> bool:

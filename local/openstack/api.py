@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-import urllib3
+from urllib3 import BaseHTTPResponse
 
+from local.http_client import pool
 from local.openstack.configs import PASSWORD
 
 Object = dict[str, Any]
 
-_POOL = urllib3.PoolManager(retries=False, timeout=120.0, maxsize=8)
+_POOL = pool(120.0)
 
 
 class ApiError(Exception):
@@ -57,7 +58,7 @@ class Api:
         found: Object = orjson.loads(answer.data) if answer.data else {}
         return found
 
-    def _sent(self, method: str, service: str, path: str, body: Any) -> urllib3.BaseHTTPResponse:
+    def _sent(self, method: str, service: str, path: str, body: Any) -> BaseHTTPResponse:
         # The first microversion of Nova that shows servers' host names to all.
         headers = {"X-Auth-Token": self._token, "OpenStack-API-Version": "compute 2.90"}
         headers["Content-Type"] = "application/json"

@@ -9,8 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
-import urllib3
-
+from local.http_client import HttpError, request
 from local.openstack.configs import SERVICES
 from local.openstack.environment import EnvironmentFailed
 from local.waiting import wait_until
@@ -79,7 +78,7 @@ class Service:
 
     def _answers(self) -> bool:
         try:
-            urllib3.request("GET", self._url, retries=False, timeout=5.0)
-        except urllib3.exceptions.HTTPError:
+            request("GET", self._url, seconds=5.0)
+        except HttpError:
             return False
         return True

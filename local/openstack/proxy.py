@@ -6,22 +6,21 @@ Catalogs that pass through it name its own address, so that a client comes back 
 from __future__ import annotations
 
 import re
-import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Self
 
-import orjson
-import urllib3
+from starlette.concurrency import run_in_threadpool
+
+from local.http_client import pool
+from local.http_server import Answer, Application, Request, config, json_answer, serving
 
 _ID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
-_HOP_BY_HOP = frozenset({"connection", "content-length", "transfer-encoding", "server", "date"})
+_HOP_BY_HOP = frozenset({"connection", "content-length", "date", "host", "server", "transfer-encoding"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,66 +35,34 @@ class Fault:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The status of an answer, and what it says, as JSON."""
-
-    status: int
-    body: object
-
-
-Aside = Callable[[str, Message], Answer | None]
-"""Answers a request with this path and these headers that is for no service; None: it is for one."""
-
-
 class Proxy:
-    """Serves while its `with` block runs. `fault` is asked about each operation, and says what goes wrong with it."""
+    """`fault` is asked about each operation, and says what goes wrong with it."""
 
-    def __init__(
-        self,
-        ports: Mapping[str, int],
-        address: tuple[str, int] = ("127.0.0.1", 0),
-        aside: Aside = lambda _path, _headers: None,
-    ) -> None:
-        """`ports`: of each service; the first part of a path names the service. Port 0 of `address`: any free one."""
+    url: str
+    """Its own, while it serves."""
+
+    def __init__(self, ports: Mapping[str, int], aside: Callable[[Request], Answer | None] = lambda _: None) -> None:
+        """`ports`: of each service; the first part of a path names the service.
+
+        `aside` answers requests that are for no service; None: it is for one.
+        """
         self.counts: Counter[str] = Counter()
         """Requests by operation: `GET network /v2.0/ports`, IDs replaced."""
         self.fault: Callable[[str], Fault | None] = lambda _: None
         self._lock = threading.Lock()
-        self._pool = urllib3.PoolManager(retries=False, timeout=120.0, maxsize=32)
-        proxy = self
+        self._pool = pool(120.0)
+        self._ports = ports
+        self._aside = aside
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+    @contextmanager
+    def serving(self, host: str = "127.0.0.1", port: int = 0) -> Iterator[Self]:
+        """Serves while the block runs. Port 0: any free one."""
 
-            def do(self) -> None:
-                said = aside(self.path, self.headers)
-                if said is not None:
-                    _answer(self, said.status, {"Content-Type": "application/json"}, orjson.dumps(said.body))
-                else:
-                    proxy.serve(self, ports)
+        async def answer(request: Request) -> Answer:
+            return await run_in_threadpool(lambda: self._aside(request) or self.answer(request))
 
-            do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do  # noqa: N815  # as the base class calls them
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Nothing is logged."""
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-            request_queue_size = 128
-
-        self._server = Server(address, Handler)
-        self.url = f"http://{address[0]}:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        with serving(config(Application(answer), host, port)) as self.url:
+            yield self
 
     @property
     def auth_url(self) -> str:
@@ -108,9 +75,8 @@ class Proxy:
             self.counts.clear()
             self.fault = lambda _: None
 
-    def serve(self, request: BaseHTTPRequestHandler, ports: Mapping[str, int]) -> None:
-        """Answer one request."""
-        body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
+    def answer(self, request: Request) -> Answer:
+        """The answer to a request for a service."""
         service, _, target = request.path.lstrip("/").partition("/")
         operation = operation_of(request)
         with self._lock:
@@ -118,34 +84,23 @@ class Proxy:
             fault = self.fault(operation) or Fault()
         time.sleep(fault.seconds)
         if fault.status:
-            _answer(request, fault.status, dict(fault.headers or {}), orjson.dumps(fault.body))
-            return
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP | {"host"}}
-        url = f"http://127.0.0.1:{ports[service]}/{target}"
-        answer = self._pool.request(request.command, url, body=body or None, headers=headers, redirect=False)
-        if fault.loses_answer:
-            request.close_connection = True
-            request.connection.shutdown(socket.SHUT_RDWR)
-            return
+            return json_answer(fault.status, fault.body, fault.headers)
+        url = f"http://127.0.0.1:{self._ports[service]}/{target}"
+        url += f"?{request.query}" if request.query else ""
+        headers = _forwarded(request.headers)
+        answer = self._pool.request(request.method, url, body=request.body or None, headers=headers, redirect=False)
         data = answer.data
         if target.endswith("/auth/tokens"):
-            for name, port in ports.items():
+            for name, port in self._ports.items():
                 data = data.replace(f"http://127.0.0.1:{port}".encode(), f"{self.url}/{name}".encode())
-        _answer(request, answer.status, dict(answer.headers), data)
+        return Answer(answer.status, data, _forwarded(answer.headers), is_lost=fault.loses_answer)
 
 
-def operation_of(request: BaseHTTPRequestHandler) -> str:
+def operation_of(request: Request) -> str:
     """`GET network /v2.0/ports/ID`."""
     service, _, target = request.path.lstrip("/").partition("/")
-    return f"{request.command} {service} {_ID.sub('ID', '/' + target.partition('?')[0])}"
+    return f"{request.method} {service} {_ID.sub('ID', f'/{target}')}"
 
 
-def _answer(request: BaseHTTPRequestHandler, status: int, headers: Mapping[str, str], body: bytes) -> None:
-    request.send_response(status)
-    for name, value in headers.items():
-        if name.lower() not in _HOP_BY_HOP:
-            request.send_header(name, value)
-    if status != 204:
-        request.send_header("Content-Length", str(len(body)))
-    request.end_headers()
-    request.wfile.write(body if status != 204 else b"")
+def _forwarded(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in _HOP_BY_HOP}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from local.api_site import SiteConfig
 from local.cluster_site import ClusterSite
 from local.errors import SiteError
 from local.openstack import environment, state
@@ -14,7 +15,6 @@ from local.openstack.configs import REGION
 from local.openstack.contents import KINDS
 from local.openstack.folder import cluster_file, site_root
 from local.openstack.revision import revision
-from local.stack_copy import SiteConfig
 from local.stack_file import NAMESPACE
 from local.state_folder import StateFolder
 from local.waiting import Tell, to_nobody

@@ -7,11 +7,8 @@ import hmac
 import logging
 import os
 import sys
-from email.message import Message
 from pathlib import Path
 from typing import Final, NoReturn
-
-import urllib3
 
 from cloud_controller.stop_signals import stop_on_signals
 from local.addresses import API_PORT
@@ -19,12 +16,14 @@ from local.cluster_keeper import Keeper, Machines
 from local.cluster_site import CONTENTS_PATH, HEALTH_PATH, TOKEN_HEADER
 from local.errors import SiteError
 from local.folder_guard import FolderGuard
+from local.http_client import HttpError
+from local.http_server import Answer, Request, json_answer
 from local.openstack import peer
 from local.openstack.api import ApiError
 from local.openstack.cluster import CLUSTER_ID, prepared, wanted_machines
 from local.openstack.contents import contents
 from local.openstack.folder import cluster_file, services
-from local.openstack.proxy import Answer, Proxy
+from local.openstack.proxy import Proxy
 from local.openstack.revision import revision
 from local.state_folder import StateFolder
 
@@ -45,23 +44,23 @@ def serve(site_dir: Path) -> None:
         def wanted() -> Machines:
             try:
                 return wanted_machines(api)
-            except (ApiError, urllib3.exceptions.HTTPError) as error:
+            except (ApiError, HttpError) as error:
                 raise SiteError(f"the services do not tell which servers run: {error}") from error
 
         keeper = Keeper(folder, block, CLUSTER_ID, wanted, os.environ, tick_seconds=_TICK_SECONDS)
         guard = FolderGuard(folder)
         health = {"site": folder.fingerprint(), "revision": revision()}
 
-        def aside(path: str, headers: Message) -> Answer | None:
-            if path == HEALTH_PATH:
-                return Answer(200, health) if keeper.is_alive else Answer(503, {})
-            if path != CONTENTS_PATH:
+        def aside(request: Request) -> Answer | None:
+            if request.path == HEALTH_PATH:
+                return json_answer(200, health) if keeper.is_alive else json_answer(503, {})
+            if request.path != CONTENTS_PATH:
                 return None
-            if not hmac.compare_digest(headers.get(TOKEN_HEADER) or "", folder.token()):
-                return Answer(403, {})
-            return Answer(200, {"ready": keeper.is_ready, **contents(api, cluster)})
+            if not hmac.compare_digest(request.headers.get(TOKEN_HEADER, ""), folder.token()):
+                return json_answer(403, {})
+            return json_answer(200, {"ready": keeper.is_ready, **contents(api, cluster)})
 
-        with Proxy(running.ports, (block.api_address, API_PORT), aside):
+        with Proxy(running.ports, aside).serving(block.api_address, API_PORT):
             keeper.start()
             guard.start()
             stopped.wait()

@@ -22,7 +22,7 @@ import yaml
 
 from local.machine.processes import MARK, kill_leftovers
 from local.plugins.launchers import installed, write_launchers
-from local.pulumi import backend, builds, passphrase, toolchain
+from local.pulumi import backend, kubernetes_provider, passphrase, toolchain
 from local.pulumi.project import load_project
 from local.pulumi.secrets import PASSPHRASE_VARIABLE
 from local.pulumi.toolchain import Toolchain
@@ -219,7 +219,7 @@ def write_kubernetes(tools: Toolchain, home: Path) -> None:
     """Put the Kubernetes provider into a PULUMI_HOME: Pulumi's own if this machine has it, else ours."""
     version = installed()["kubernetes"]
     plugin = home / "plugins" / f"resource-kubernetes-v{version}" / "pulumi-resource-kubernetes"
-    provider = builds.kubernetes_provider(tools, report)
+    provider = kubernetes_provider.find(tools, report)
     if provider == plugin:
         return
     if provider is None:

@@ -19,8 +19,6 @@ OLDEST: Final = (3, 226)
 """The oldest CLI that runs the project."""
 PYTHON: Final = "CLOUD_CONTROLLER_PYTHON"
 """The environment variable by which the launchers find the interpreter with our modules."""
-LAUNCHERS: Final = Path(__file__).parent / "bin"
-"""The folder of our language host's launcher."""
 
 
 @dataclass(frozen=True, slots=True)

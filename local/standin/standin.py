@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from local.http_server import Answer, Request
 from local.standin.actions import ActionTable, Arguments, Call
 from local.standin.faults import Fault, Faults
 from local.standin.limits import Limits
@@ -26,30 +27,6 @@ TOKEN_SECONDS: Final = 24 * 3600.0
 """How long the answer to an idempotency token is kept."""
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request as received: `query` still encoded, the names of `headers` in lower case."""
-
-    method: str
-    path: str
-    query: str
-    headers: Mapping[str, str]
-    body: bytes = b""
-    client: str = ""
-    """The address that it came from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What is sent back."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str]
-    is_lost: bool = False
-    """The work is done, and the connection ends instead."""
 
 
 class Dialect(Protocol[V]):

@@ -12,7 +12,6 @@ from functools import partial
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers import restrictions
-from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates
 from cloud_controller.load_balancers.refusals import Refusal, refuse
 from policy.checklist.asked import Wanted, texts_of
@@ -51,20 +50,21 @@ def _problems(service: Subject, serving: Serving) -> Iterator[Problem]:
 
 def _together(wanted: Wanted) -> Iterator[Problem]:
     """What our controller refuses besides. As it does, look at several settings only if each is valid."""
-    texts, settings = wanted.texts, wanted.asked.settings
+    texts = wanted.texts
     if only_known(partial(_said, check.run, texts) for check in wanted.checks):
         return
     for name in texts:
         if wanted.catalogue.entry(name) is None:
-            yield partial(_said, partial(_restrict, settings, texts, name), texts)
+            yield partial(_said, partial(_restrict, wanted, name), texts)
     yield partial(_said, partial(ReadinessGates().asked, {"metadata": {"annotations": texts}}), texts)
     if not wanted.service.is_patch:
         rules = wanted.catalogue.refusals
         yield partial(first_known, [partial(_said, partial(_refuse, wanted, rule), texts) for rule in rules])
 
 
-def _restrict(settings: Settings, texts: Mapping[str, str], name: str) -> None:
-    restrictions.refuse_unknown({name: texts[name]}, internal=settings.catalogue.is_internal(settings.given))
+def _restrict(wanted: Wanted, name: str) -> None:
+    internal = wanted.catalogue.is_internal(wanted.asked.settings.given)
+    restrictions.refuse_unknown({name: wanted.texts[name]}, internal=internal)
 
 
 def _refuse(wanted: Wanted, rule: Refusal) -> None:

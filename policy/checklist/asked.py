@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from cloud_controller.cloud_errors import InvalidConfiguration
-from cloud_controller.load_balancers.catalogue import Catalogue, Check, Settings
+from cloud_controller.load_balancers.catalogue import Catalogue, Check
 from cloud_controller.load_balancers.terms import Asked
 from policy.checklist.load_balancers import is_balanced
 from policy.checklist.serving import Serving
@@ -48,7 +48,7 @@ class Wanted:
         texts = texts_of(service)
         checks = tuple(catalogue.checks(texts))
         given = Lazy({check.entry.argument: check.run for check in checks if check.entry and _is_given(check)})
-        asked = Asked(Settings(catalogue, given), _spec(service.props))
+        asked = Asked(catalogue.settings(given), _spec(service.props))
         return cls(service, cloud, serving.is_ours(service, cloud), catalogue, texts, checks, asked)
 
     def ports(self) -> Iterator[Asked]:

@@ -123,7 +123,7 @@ def _no_zones(asked: Asked) -> frozenset[str]:
 
 
 def _kind(asked: Asked) -> str:
-    return asked.settings.catalogue.kind
+    return asked.settings.kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ def as_stored(asked: Asked) -> Any:
 def refused(asked: Asked) -> str | None:
     settings = asked.kind.parse(asked.annotations)
     try:
-        refuse(settings, as_stored(asked))
+        refuse(settings, as_stored(asked), asked.kind.refusals)
     except InvalidConfiguration as error:
         return str(error)
     return None

@@ -78,6 +78,26 @@ def test_a_base_with_other_requirements_gets_a_virtual_environment_once(project:
     assert [line.partition(" into ")[0] for line in said] == ["installing the base's requirements.txt"]
 
 
+def test_the_set_up_of_a_commit_sees_no_key(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+    (project / "pyproject.toml").write_text(
+        "[project]\nname = 'shop'\ndynamic = ['version']\n[project.entry-points.clouds]\n"
+        "[tool.setuptools.dynamic]\nversion = {attr = 'seen.VERSION'}\n"
+    )
+    seen = tmp_path / "seen"
+    (project / "seen.py").write_text(
+        f"import os\nopen({str(seen)!r}, 'w').write(repr(dict(os.environ)))\nVERSION = str(1)\n"
+    )
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "--message", "with entry points")
+
+    with checked_out(project, "main", ignored):
+        pass
+
+    assert "'PATH'" in seen.read_text()
+    assert "hunter2" not in seen.read_text()
+
+
 @pytest.mark.parametrize("ref", ["nothing", "--force", "-x"])
 def test_what_is_no_commit_is_refused_by_name(project: Path, ref: str) -> None:
     with pytest.raises(CheckoutError, match="fetch-depth"), checked_out(project, ref, ignored):

@@ -26,9 +26,9 @@ _HEAD = """\
 today) and to this one, each on a real API server and moto {moto}. What each left in the account was compared field by
 field: attributes of the load balancer, listeners, target groups and their attributes, health checks, registered
 targets, rules of security groups (of the load balancer and of the nodes), tags, the Service's status, and what is
-left after its deletion; and what becomes of a node, labels and addresses. `make test` compares a third of the Services
-again, another one with every commit; the Go controller's results are recorded in `tests/compatibility/aws_peer.json`
-(`python -m tests.compatibility.aws_run` records them anew).
+left after its deletion; and what becomes of a node, labels and addresses. `make test` compares
+them again; the Go controller's results are recorded in `tests/compatibility/aws_peer.json` (`python -m
+tests.compatibility.aws_run` records them anew).
 
 Everything that is not in this table is the same. Names of load balancers and target groups are not compared: each
 controller, and AWS, makes up its own.

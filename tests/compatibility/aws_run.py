@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 
 import moto
 
@@ -33,13 +32,13 @@ _HOST = re.compile(r"^[^.]+\.")
 _NAME = re.compile(r"k8s-default-[0-9a-z]+-[0-9a-f]{10}")
 
 
-def results(who: Who, cases: Iterable[Case] = CASES) -> dict[str, Json]:
+def results(who: Who) -> dict[str, Json]:
     """What the controller leaves of each Service, by its name."""
     with cluster() as made:
         words = furnish(made, made.simulator.direct)
         before = baseline(made.account)
         with made.daemon(who, ["service"]) as daemon:
-            return {case.name: _result(made, daemon, before, case, words) for case in cases}
+            return {case.name: _result(made, daemon, before, case, words) for case in CASES}
 
 
 def node_results(who: Who) -> dict[str, Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -82,14 +82,11 @@ def unlisted(differences: Sequence[Found], listed: Sequence[Difference]) -> list
     return [each for each in differences if not any(difference.covers(each) for difference in listed)]
 
 
-def outdated(
-    differences: Sequence[Found], listed: Sequence[Difference], not_compared: Collection[str] = ()
-) -> list[Difference]:
-    """What is listed and differs nowhere, to the single pattern, and of no Service that was not compared."""
+def outdated(differences: Sequence[Found], listed: Sequence[Difference]) -> list[Difference]:
+    """What is listed and differs nowhere, to the single pattern."""
     return [
         alternative
         for each in listed
         for alternative in each.alternatives()
         if not any(alternative.covers(difference) for difference in differences)
-        and not any(_matches(service, alternative.services) for service in not_compared)
     ]

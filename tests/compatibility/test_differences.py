@@ -68,9 +68,3 @@ def test_a_pattern_that_is_listed_and_occurs_nowhere_is_outdated(listed: Differe
 
 def test_what_is_listed_and_occurs_is_not_outdated() -> None:
     assert outdated([Found("nlb-plain", "tags/x", None, "1")], [differs("nlb-*", "tags/*")]) == []
-
-
-def test_what_is_listed_of_a_service_that_was_not_compared_is_not_outdated() -> None:
-    both, one = differs("*", "port"), differs("nlb-plain", "port")
-
-    assert {*outdated([], [both, one], ["classic-plain"])} == {one}

@@ -1,8 +1,7 @@
 """The clouds of the suite: each module `of_NAME.py` beside this one.
 
 A module has `running(request)`, which yields a `Harness`, `OFFERS`, the parts of the interface that the cloud has, and
-`MARKS` of its tests: `integration`, unless it starts nothing. One whose cloud is slow has `TURNS`: a test runs with one
-commit in so many.
+`MARKS` of its tests: `integration`, unless it starts nothing; `nightly` for a cloud that is slow.
 """
 
 from __future__ import annotations

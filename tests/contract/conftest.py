@@ -21,18 +21,13 @@ from tests.cloud_controller.clouds.openstack.conftest import openstack_peer as o
 from tests.cloud_controller.clouds.openstack.octavia.conftest import openstack_networks as openstack_networks
 from tests.contract.clouds import NAMES, of
 from tests.contract.harness import Harness
-from tests.sampling import has_turn
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test on every cloud that offers what it is about."""
     if "harness" in metafunc.fixturenames:
         part = metafunc.module.PART
-        clouds = [
-            pytest.param(name, marks=of(name).MARKS)
-            for name in NAMES
-            if part in of(name).OFFERS and has_turn(metafunc.definition.nodeid, getattr(of(name), "TURNS", 1))
-        ]
+        clouds = [pytest.param(name, marks=of(name).MARKS) for name in NAMES if part in of(name).OFFERS]
         metafunc.parametrize("harness", clouds, indirect=True)
 
 

@@ -32,8 +32,7 @@ from tests.contract.harness import Snapshot
 from tests.contract.wire import Wire
 
 OFFERS = frozenset({"instances", "routes"})
-MARKS = (pytest.mark.integration,)
-TURNS = 3
+MARKS = (pytest.mark.integration, pytest.mark.nightly)
 _MAX_ROUTES = 30
 """Neutron's default for a router."""
 

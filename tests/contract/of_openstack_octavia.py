@@ -16,9 +16,8 @@ from tests.contract.harness import UID, Snapshot
 from tests.contract.of_openstack import OpenStackHarness
 
 OFFERS = frozenset({"load_balancers"})
-MARKS = (pytest.mark.integration, pytest.mark.timeout(1200))
+MARKS = (pytest.mark.integration, pytest.mark.nightly, pytest.mark.timeout(1200))
 """A life of a load balancer is some forty changes, each of which Octavia and a loaded machine take a second for."""
-TURNS = 3
 _SHOWN = {
     "listeners": ("protocol", "protocol_port", "connection_limit", "allowed_cidrs", "insert_headers", "tags"),
     "pools": ("name", "protocol", "lb_algorithm", "session_persistence", "tags"),

@@ -15,7 +15,6 @@ from cloud_controller.fence import WriteRefused
 from tests.contract.clouds import of
 from tests.contract.harness import Harness
 from tests.contract.mutants import MUTANTS, Mutant
-from tests.sampling import has_turn
 
 FAILURES = (AssertionError, CloudError, ValueError, WriteRefused, pytest.fail.Exception)
 """How a test finds a defect. ValueError: too many or too few results. Others, such as AttributeError, are faults of the
@@ -30,10 +29,8 @@ NO_MUTANT = {
 }
 """Tests that are to find no mutant, and why."""
 
-DUE = [each for each in MUTANTS if has_turn(str(each), getattr(of(each.of), "TURNS", 1))]
 
-
-@pytest.mark.parametrize("mutant", [pytest.param(each, marks=of(each.of).MARKS, id=str(each)) for each in DUE])
+@pytest.mark.parametrize("mutant", [pytest.param(each, marks=of(each.of).MARKS, id=str(each)) for each in MUTANTS])
 def test_the_suite_finds_the_defect_of(mutant: Mutant, request: pytest.FixtureRequest) -> None:
     with contextmanager(of(mutant.of).running)(request) as harness:
         find(mutant, harness)

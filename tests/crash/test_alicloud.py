@@ -15,7 +15,7 @@ from tests.crash.cloud_scenarios import WORK
 from tests.crash.daemon import Daemon
 from tests.crash.trial import Scenario, survive
 from tests.crash.under_fault import SHORT_SILENCE, Fault, Outcome, endure, peace, work_under
-from tests.sampling import turn
+from tests.sampling import mostly_nightly
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(3600)]
 
@@ -57,7 +57,7 @@ def in_peace(environment: AliCloudEnvironment, killed: Daemon) -> Outcome:
         return work_under(made, lambda: AliCloudRun(environment), WORK, peace)
 
 
-@pytest.mark.parametrize("scenario", turn(ALICLOUD_SCENARIOS, 3), ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", mostly_nightly(ALICLOUD_SCENARIOS), ids=lambda scenario: scenario.name)
 def test_nothing_is_lost_or_leaked_whatever_call_was_the_last_and_whichever_answer_is_lost(
     scenario: Scenario[AliCloudRun],
     environment: AliCloudEnvironment,
@@ -69,7 +69,7 @@ def test_nothing_is_lost_or_leaked_whatever_call_was_the_last_and_whichever_answ
 
 @pytest.mark.parametrize(
     "fault",
-    turn(
+    mostly_nightly(
         [
             pytest.param(faults.throttled, id="Alibaba Cloud: half of the calls are throttled"),
             pytest.param(faults.failing, id="Alibaba Cloud: three of ten calls fail"),
@@ -80,8 +80,7 @@ def test_nothing_is_lost_or_leaked_whatever_call_was_the_last_and_whichever_answ
             pytest.param(
                 lambda made: faults.busy(made, BUSY), id="Alibaba Cloud: load balancers are configuring, jobs fail"
             ),
-        ],
-        2,
+        ]
     ),
 )
 def test_it_comes_to_the_same_end_at_a_bounded_price_though(

@@ -10,7 +10,7 @@ from tests.crash.aws_environment import AwsEnvironment, aws_environment
 from tests.crash.aws_scenarios import AWS_SCENARIOS, AwsRun
 from tests.crash.daemon import Daemon
 from tests.crash.trial import Scenario, survive
-from tests.sampling import turn
+from tests.sampling import mostly_nightly
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(3600)]
 
@@ -29,7 +29,7 @@ def daemon(environment: AwsEnvironment) -> Iterator[Daemon]:
         yield made
 
 
-@pytest.mark.parametrize("scenario", turn(AWS_SCENARIOS, 3), ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", mostly_nightly(AWS_SCENARIOS), ids=lambda scenario: scenario.name)
 def test_nothing_is_lost_or_leaked_whatever_call_was_the_last_and_whichever_answer_is_lost(
     scenario: Scenario[AwsRun],
     environment: AwsEnvironment,

@@ -37,7 +37,7 @@ from tests.crash.proxy import Refusal
 from tests.crash.scenarios import HTTP, HTTPS, SPACE, port
 from tests.crash.trial import QUIET, Scenario, difference, prepared
 from tests.crash.under_fault import SHORT_SILENCE, SLOW, Fault, Outcome, endure, is_done, peace, work_under
-from tests.sampling import turn
+from tests.sampling import mostly_nightly
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(400)]
 
@@ -103,7 +103,7 @@ def _killed_api_server(environment: AwsEnvironment) -> Fault[Daemon]:
 
 @pytest.mark.parametrize(
     "fault",
-    turn(
+    mostly_nightly(
         [
             pytest.param(lambda _: answers(throttled), id="AWS: half of the calls are throttled"),
             pytest.param(lambda _: answers(failing), id="AWS: three of ten calls fail"),
@@ -111,8 +111,7 @@ def _killed_api_server(environment: AwsEnvironment) -> Fault[Daemon]:
             pytest.param(_lists_lag, id="AWS: lists are two seconds behind"),
             pytest.param(lambda _: answers(lambda: in_use(IN_USE)), id="AWS: what is deleted is in use for seconds"),
             pytest.param(_killed_api_server, id="AWS: the API server is killed"),
-        ],
-        2,
+        ]
     ),
 )
 def test_it_comes_to_the_same_end_at_a_bounded_price_though(

@@ -25,7 +25,7 @@ from tests.crash.proxy import Refusal
 from tests.crash.scenarios import HTTP, HTTPS, SPACE, Run, port
 from tests.crash.trial import Scenario, difference, prepared
 from tests.crash.under_fault import SHORT_SILENCE, SLOW, Outcome, endure, peace
-from tests.sampling import turn
+from tests.sampling import mostly_nightly
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(300)]
 
@@ -179,7 +179,7 @@ def in_peace(environment: Environment) -> Outcome:
 
 @pytest.mark.parametrize(
     "fault",
-    turn(
+    mostly_nightly(
         [
             pytest.param(cloud_fault(kind="error", probability=0.3), id="three of ten calls fail"),
             pytest.param(
@@ -192,8 +192,7 @@ def in_peace(environment: Environment) -> Outcome:
             pytest.param(silent_watches, id="watches fall silent"),
             pytest.param(restarted_api_server, id="the API server is killed"),
             pytest.param(paused_etcd, id="etcd pauses"),
-        ],
-        2,
+        ]
     ),
 )
 def test_it_comes_to_the_same_end_at_a_bounded_price_though(

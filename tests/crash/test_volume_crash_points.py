@@ -21,7 +21,7 @@ from tests.crash.volume_scenarios import (
     machine,
     storage_class,
 )
-from tests.sampling import EVERY_CALL, turn
+from tests.sampling import EVERY_CALL, mostly_nightly
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(900)]
 
@@ -93,7 +93,7 @@ def disturbed(
         )
 
 
-@pytest.mark.parametrize("scenario", turn(VOLUME_SCENARIOS, 3), ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", mostly_nightly(VOLUME_SCENARIOS), ids=lambda scenario: scenario.name)
 def test_no_volume_is_lost_or_left_whatever_call_was_the_last_and_whichever_answer_is_lost(
     scenario: VolumeScenario, volume_manager: Manager, worker: Json, record_property: Callable[[str, object], None]
 ) -> None:

@@ -1,4 +1,4 @@
-"""What Pulumi's CLI promises of stack `local`: refresh, interruptions, targets, import, reports.
+"""What Pulumi's CLI promises of stack `local`: refresh, interruptions, locks, targets, import, reports.
 
 Modules that run later find the shared stack as it was. The rest of the CLI's work is in test_stack_local.py.
 """
@@ -14,6 +14,7 @@ import pytest
 
 from cloud_controller.kube import CONFIG_MAPS, DEPLOYMENTS
 from cloud_stacks import cli as cloud_stacks
+from tests.e2e.breaking.cloud import fault
 from tests.e2e.local_stack import LocalStack, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -74,15 +75,34 @@ def test_a_second_run_is_refused_while_the_first_works_and_ctrl_c_ends_that_one_
     run = stack.start("up")
     names = {str(m["name"]) for m in stack.cloud.list("machines", state="running")}
     eventually(lambda: {m["name"] for m in stack.cloud.list("machines")} - names, "the machine is being made")
-    try:
-        assert "another run is changing stack local" in stack.run("up", expect=1)
-    finally:
-        run.send_signal(signal.SIGINT)
-        assert run.wait() != 0
+    # On a busy machine, the first would be done before the second has begun.
+    with fault("GET *machines*", kind="latency", seconds=5)(stack):
+        try:
+            assert "another run is changing stack local" in stack.run("up", expect=1)
+        finally:
+            run.send_signal(signal.SIGINT)
+            assert run.wait() != 0
 
-    stack.scale_workers(3)
     stack.run("up")
     assert stack.changes("preview") == {}
+    stack.scale_workers(3)
+    stack.run("up")
+
+
+def test_a_lock_of_another_machine_keeps_runs_out_until_it_is_cancelled(stack: LocalStack) -> None:
+    locks = stack.state / "stacks/local/pulumi/.pulumi/locks/organization/cloud-controller/local"
+    locks.mkdir(parents=True, exist_ok=True)
+    pid = 4_194_305  # above Linux's highest, so no process of this machine
+    theirs = {"pid": pid, "username": "they", "hostname": "elsewhere", "timestamp": "2026-11-29T12:00:02.5Z"}
+    (locks / "6a5a9d5a-4a3b-4f0e-8d4c-2f1f2b8f4a10.json").write_text(json.dumps(theirs))
+    assert f"they@elsewhere (pid {pid})" in stack.on_copy("up", expect=1), "the CLI takes it for a lock"
+
+    refused = stack.run("up", expect=1)
+    stack.pulumi("cancel", "--yes")
+
+    assert f"another run is changing stack local (process {pid} on elsewhere, since 2026-11-29T12:00:02)" in refused
+    assert 'make pulumi STACK=local ARGS="cancel --yes"' in refused
+    assert stack.changes("up", "--skip-preview") == {}
 
 
 def test_an_object_of_others_is_imported_and_given_back(stack: LocalStack) -> None:

@@ -17,7 +17,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-import urllib3
 
 from cloud_controller.clouds.mycloud.client import Client
 from local import processes
@@ -25,6 +24,7 @@ from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
 from local.api_process import API, server_environment
 from local.blocks import BlockRegistry, NoBlockError
 from local.errors import SiteError
+from local.http_client import request
 from local.machine.processes import MARK
 from local.mycloud import compute, networking
 from local.mycloud.models.common import State
@@ -86,9 +86,8 @@ def delete_folder(site: Site) -> None:
 
 
 def call(site: Site, method: str, path: str, token: str | None = None) -> int:
-    with urllib3.PoolManager(retries=False, timeout=30) as pool:
-        headers = {"Authorization": f"Bearer {token or site.token}"}
-        return pool.request(method, f"{site.endpoint}{path}", headers=headers).status
+    headers = {"Authorization": f"Bearer {token or site.token}"}
+    return request(method, f"{site.endpoint}{path}", headers=headers, seconds=30).status
 
 
 @pytest.mark.integration
@@ -324,9 +323,8 @@ def test_a_load_balancer_serves_with_a_healthy_or_unchecked_backend(
 @pytest.mark.parametrize("answers", [True, False])
 def test_leftovers_are_reported_whether_or_not_the_api_answers(site: Site, answers: bool) -> None:
     site.up()
-    made = urllib3.request(
-        "POST", f"{site.endpoint}/v1/volumes", headers={"Authorization": f"Bearer {site.token}"}, json=VOLUME
-    ).json()
+    headers = {"Authorization": f"Bearer {site.token}"}
+    made = request("POST", f"{site.endpoint}/v1/volumes", headers=headers, json=VOLUME, seconds=30).json()
     api = processes.find(site.folder.process_record(API))
     assert api is not None
     if not answers:

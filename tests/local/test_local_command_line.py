@@ -21,13 +21,14 @@ import yaml
 import local.__main__ as command_line
 from components import cluster_end
 from local import stack_copy
+from local.api_site import SiteConfig
 from local.clouds import CLOUDS
 from local.mycloud.site import Site
 from local.mycloud.status_text import addresses, render
 from local.pulumi.cli import PulumiCli
 from local.pulumi.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
 from local.pulumi.toolchain import Toolchain
-from local.stack_copy import SiteConfig, write_stack_copy
+from local.stack_copy import write_stack_copy
 from local.stack_file import StackFileError, check_stack_file, is_recorded, read_stack_file
 from local.stack_run import DELETE_UNMANAGED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cloud_controller.load_balancers.backends import Backends
-from cloud_controller.load_balancers.catalogue import Settings
+from cloud_controller.load_balancers.settings import Settings
 
 UNSCHEDULABLE = "cloud-controller/unschedulable"
 """A label that a cordoned node has as a backend, not in the cluster: Services may leave such nodes out."""
@@ -15,8 +15,7 @@ def chosen(backends: Backends, settings: Settings) -> Backends:
     """The backends on nodes with the Service's `backend-label`, without cordoned ones if it says so."""
     wanted = dict(pair.split("=", 1) for pair in (settings.text("backend_label") or "").split(",") if pair)
     without_cordoned = (
-        "remove_unscheduled_backend" in settings.catalogue.by_argument
-        and settings.text("remove_unscheduled_backend") == "on"
+        "remove_unscheduled_backend" in settings.by_argument and settings.text("remove_unscheduled_backend") == "on"
     )
     if not wanted and not without_cordoned:
         return backends

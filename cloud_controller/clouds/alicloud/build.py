@@ -11,15 +11,16 @@ from cloud_controller.clouds.alicloud.annotations import CATALOGUE
 from cloud_controller.clouds.alicloud.backends import UNSCHEDULABLE
 from cloud_controller.clouds.alicloud.clb import build as clb
 from cloud_controller.clouds.alicloud.clb.annotations import CLB
-from cloud_controller.clouds.alicloud.clb.request import Request
+from cloud_controller.clouds.alicloud.clb.request import Request as ClbRequest
 from cloud_controller.clouds.alicloud.config import Config
 from cloud_controller.clouds.alicloud.names import ACK_TAG
 from cloud_controller.clouds.alicloud.nlb import build as nlb
 from cloud_controller.clouds.alicloud.nlb.annotations import NLB
+from cloud_controller.clouds.alicloud.nlb.request import Request as NlbRequest
 from cloud_controller.clouds.alicloud.provider_ids import is_left_alone, machine_id
 from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancers.catalogue import Catalogue, Settings
+from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import CLUSTER_TAG, Built, Object, Owner
 from cloud_controller.load_balancers.nameable import Named
@@ -90,15 +91,17 @@ class AliCloudBuilder:
     def build(self, service: Object, backends: Backends, facts: Fact[BuildFacts]) -> Built:
         """The model of a Service with these backends. Raises InvalidConfiguration that names the field or
         annotation."""
-        if is_nlb(service):
-            built = nlb.build(service, backends, facts.value, self.config)
+        kind = "nlb" if is_nlb(service) else "clb"
+        # With the annotations of the other kind, which are reported as having no effect.
+        catalogue = CATALOGUE.of_class(NLB.classes[0] if kind == "nlb" else None)
+        settings = catalogue.parse(service["metadata"].get("annotations"))
+        if kind == "nlb":
+            built = nlb.build(NlbRequest(service, settings, self.config), backends, facts.value)
             built = replace(built, named=tuple(self._with_owner(each, facts.value) for each in built.named))
         else:
-            settings = CATALOGUE.of_class(None).parse(service["metadata"].get("annotations"))
-            built = clb.build(Request(service, settings, self.config), backends)
+            built = clb.build(ClbRequest(service, settings, self.config), backends)
         if built.reuse is not None:
             return built
-        kind = "nlb" if is_nlb(service) else "clb"
         return replace(built, model=replace(built.model, attributes={**built.model.attributes, KIND: kind}))
 
     def _with_owner(self, named: Named, facts: BuildFacts) -> Named:
@@ -117,7 +120,7 @@ class AliCloudBuilder:
         of_members = [entry.argument for entry in CLB if entry.sets == "pool.members" and not entry.ignored]
         values = {argument: CLB.value(annotations, argument) for argument in (*of_members, "ip_version")}
         given = {argument: value for argument, value in values.items() if value is not None}
-        return clb.members(Request(service, Settings(CLB, given), self.config), backends)
+        return clb.members(ClbRequest(service, CLB.settings(given), self.config), backends)
 
 
 def is_nlb(service: Object) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.attributes import Rule
 from cloud_controller.clouds.aws.port_terms import SERVES_UDP_TOO, TLS, field
+from cloud_controller.load_balancers.annotation import member_argument
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
     ITEM,
@@ -46,25 +47,26 @@ def _name(suffix: Term, stem: str) -> Term:
     return Term(f"{literal(prefix)} + {suffix.cel}", lambda asked: f"{prefix}{suffix.of(asked)}")
 
 
-def _words(name: Term) -> Term:
-    """The words of the annotation of this name, which may be missing."""
+def _words(name: Term, family: str) -> Term:
+    """The words of the family's annotation of this name, which may be missing."""
 
     def found(asked: Asked) -> tuple[str, ...]:
-        entry = asked.settings.catalogue.entry(name.of(asked))
-        value = asked.settings.given.get(entry.argument) if entry else None
+        suffix = name.of(asked).partition("-attributes.")[2]
+        value = asked.settings.given.get(member_argument(family, suffix))
         return value if isinstance(value, tuple) else ()
 
     given = f"({name.cel} in variables.given ? variables.given[{name.cel}].split(',') : [])"
     return Term(f"{given}.map(w, w.trim()).filter(w, w != '')", found)
 
 
+_PORT_FAMILY, _LISTENER_FAMILY = "target_group_attributes_of_port", "listener_attributes"
 TARGETS_OF_PORT = _name(PORT_NUMBER, "target_group_attributes")
 """The name of the annotation for a port's target group."""
 
 
 def values_of_port(key: str) -> Term:
     """An attribute's values there; without a value, it does not count."""
-    return values_of(_words(TARGETS_OF_PORT), key).where(~ITEM.is_(""))
+    return values_of(_words(TARGETS_OF_PORT, _PORT_FAMILY), key).where(~ITEM.is_(""))
 
 
 TCP_KEY = Term(f"'TCP:' + {PORT_NUMBER.cel}", lambda asked: f"TCP:{PORT_NUMBER.of(asked)}")
@@ -73,7 +75,7 @@ _LISTENER = Term(
     f"({TLS.cel} ? 'TLS-' : {_SERVES_BOTH.cel} ? 'TCP_UDP-' : {PROTOCOL.cel} + '-') + {PORT_NUMBER.cel}",
     lambda a: f"{'TLS' if TLS.of(a) else 'TCP_UDP' if _SERVES_BOTH.of(a) else PROTOCOL.of(a)}-{PORT_NUMBER.of(a)}",
 )
-_OF_LISTENERS = PORTS.map(_name(_LISTENER, "listener_attributes"))
+_OF_LISTENERS = PORTS.map(_name(_LISTENER, _LISTENER_FAMILY))
 _OF_TARGETS = PORTS.map(TARGETS_OF_PORT)
 MOST_OF_A_FAMILY = 100
 """Annotations: more than any load balancer has listeners."""
@@ -89,8 +91,8 @@ def _too_many(family: str, stem: str) -> Refusal:
 
 
 TOO_MANY_ATTRIBUTES = (
-    _too_many("target_group_attributes_of_port", "target_group_attributes"),
-    _too_many("listener_attributes", "listener_attributes"),
+    _too_many(_PORT_FAMILY, "target_group_attributes"),
+    _too_many(_LISTENER_FAMILY, _LISTENER_FAMILY),
 )
 
 
@@ -143,19 +145,19 @@ def _refusals() -> Iterator[Refusal]:
     yield from _checked("attributes", words("attributes"), "attributes_of_load_balancers", "network load balancers")
     targets = ("attributes_of_target_groups", "network target groups")
     yield from _checked("target_group_attributes", words("target_group_attributes"), *targets)
-    counting = _words(ITEM).where(_KEY.is_("") | ~WORD_VALUE.is_(""))
+    counting = _words(ITEM, _PORT_FAMILY).where(_KEY.is_("") | ~WORD_VALUE.is_(""))
     member = ITEM.split("-attributes.", 1)
     yield from _checked(say(f"{field('target_group_attributes')}.{{}}", member), counting, *targets, _OF_TARGETS)
-    setting, listeners = say(f"{field('listener_attributes')}.{{}}", member), shared("listeners", _OF_LISTENERS)
-    protocol = member.split("-", 0)
+    setting, listeners = say(f"{field(_LISTENER_FAMILY)}.{{}}", member), shared("listeners", _OF_LISTENERS)
+    protocol, texts = member.split("-", 0), _words(ITEM, _LISTENER_FAMILY)
     yield Refusal(
         setting,
-        ~protocol.is_("TCP") & _words(ITEM).any,
+        ~protocol.is_("TCP") & texts.any,
         say("{} listeners have no attributes", protocol),
         "attributes only on TCP listeners",
         each=listeners,
     )
-    yield from _checked(setting, _words(ITEM), "attributes_of_listeners", "TCP listeners", listeners)
+    yield from _checked(setting, texts, "attributes_of_listeners", "TCP listeners", listeners)
 
 
 OF_ATTRIBUTES = tuple(_refusals())

@@ -20,7 +20,7 @@ _ID = re.compile(r"(sg|eipalloc)-[0-9a-f]{1,17}")
 
 def named(asked: Request, known: BuildFacts) -> Iterator[Named]:
     """All resources that the Service's annotations name."""
-    for naming, word in named_words(asked.settings, asked.spec):
+    for naming, word in named_words(CATALOGUE.namings, asked.settings, asked.spec):
         match naming.kind:
             case "subnet":
                 yield _subnet(asked, naming.argument, word)

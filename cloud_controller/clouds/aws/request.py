@@ -11,9 +11,9 @@ from cloud_controller.clouds.aws.attributes import pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.config_refusals import of_config
 from cloud_controller.clouds.aws.facts import Facts
-from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
 from cloud_controller.load_balancers.refusals import refuse
+from cloud_controller.load_balancers.settings import Settings
 
 Kind = Literal["network", "classic"]
 Port = dict[str, Any]
@@ -76,8 +76,7 @@ def field(argument: str) -> str:
 def request(service: Object, config: Config, facts: Facts) -> Request:
     """Parse the Service. Raises InvalidConfiguration for what its kind of load balancer does not support."""
     settings = CATALOGUE.parse(service["metadata"].get("annotations"))
-    refuse(settings, service["spec"])
-    refuse(settings, service["spec"], of_config(config))
+    refuse(settings, service["spec"], (*CATALOGUE.refusals, *of_config(config)))
     return Request(service, kind_of(service), settings, config, facts)
 
 

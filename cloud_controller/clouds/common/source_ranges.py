@@ -10,9 +10,9 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from cloud_controller.cloud_errors import InvalidConfiguration
-from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.pods import Network
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.settings import Settings
 
 FIELD = "spec.loadBalancerSourceRanges"
 EVERYBODY: Mapping[int, Network] = {4: IPv4Network("0.0.0.0/0"), 6: IPv6Network("::/0")}

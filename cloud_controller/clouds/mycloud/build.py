@@ -17,7 +17,7 @@ from cloud_controller.clouds.common.source_ranges import source_ranges
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.provider_ids import machine_id
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend, node_ipv4
-from cloud_controller.load_balancers.catalogue import Catalogue, Settings
+from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import (
     Built,
@@ -31,6 +31,7 @@ from cloud_controller.load_balancers.model import (
     Reuse,
 )
 from cloud_controller.load_balancers.refusals import refuse
+from cloud_controller.load_balancers.settings import Settings
 
 NO_INGRESS_NODES = f'no node has the annotation {INGRESS_NODE}: "true"; the load balancer sends to every eligible node'
 NO_INGRESS_NODES_WITH_PODS = (
@@ -95,7 +96,7 @@ class MyCloudBuilder:
         metadata, spec = service["metadata"], service["spec"]
         settings = CATALOGUE.parse(metadata.get("annotations"))
         owner = Owner(self.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
-        refuse(settings, spec)
+        refuse(settings, spec, CATALOGUE.refusals)
         ports = spec.get("ports") or []
         reuse = _reuse(settings, facts)
         # On a load balancer of its own, everything is the Service's; a shared one tells whose each part is.

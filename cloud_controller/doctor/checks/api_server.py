@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
-from cloud_controller.doctor.seen import Seen, without_etcd
+from cloud_controller.doctor.findings import Check, Finding, Severity
+from cloud_controller.doctor.seen import Seen, Unreadable, without_etcd
 from cloud_controller.kube import ApiError, UnauthorizedError
 
 

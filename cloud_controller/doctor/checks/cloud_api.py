@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Throttled
-from cloud_controller.doctor.findings import Check, Finding, Unreadable
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.findings import Check, Finding
+from cloud_controller.doctor.seen import Seen, Unreadable
 
 
 def _config(seen: Seen) -> Iterator[Finding]:

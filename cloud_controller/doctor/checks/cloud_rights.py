@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cloud_controller.cloud import AccessDenied, CcmPods, DryRun, DryRuns, TellsRights
-from cloud_controller.doctor.findings import Check, Finding, OutOfReach, Unreadable
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.findings import Check, Finding, OutOfReach
+from cloud_controller.doctor.seen import Seen, Unreadable
 
 
 def _run(seen: Seen) -> Iterator[Finding]:

@@ -11,8 +11,8 @@ from collections.abc import Generator, Iterator
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
-from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.findings import Check, Finding, Severity
+from cloud_controller.doctor.seen import Seen, Unreadable
 from cloud_controller.kube import SECRETS, key
 from cloud_controller.manifests import CREDENTIAL_EXPIRES, EXPIRES
 

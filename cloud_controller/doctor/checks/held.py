@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cloud_controller.doctor.checks.causes import NONE
-from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.findings import Check, Finding, Severity
+from cloud_controller.doctor.seen import Seen, Unreadable
 from cloud_controller.plan import Action, Plan, object_of
 
 _OTHERWISE = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cloud_controller import clouds
-from cloud_controller.doctor.findings import Check, Finding, Unreadable
+from cloud_controller.doctor.findings import Check, Finding
 from cloud_controller.doctor.pod_http import is_loopback
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.seen import Seen, Unreadable
 from cloud_controller.kube import SUBJECT_ACCESS_REVIEWS, Object
 from cloud_controller.rbac import PolicyRule, Rules, rules
 

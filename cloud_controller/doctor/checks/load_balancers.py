@@ -8,8 +8,8 @@ from cloud_controller.controllers.service.plan import target_of
 from cloud_controller.controllers.service.status import SetIngress
 from cloud_controller.doctor.checks.causes import CCM_DOWN, NONE
 from cloud_controller.doctor.checks.nodes import age, since
-from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.findings import Check, Finding, Severity
+from cloud_controller.doctor.seen import Seen, Unreadable
 from cloud_controller.kube import SERVICES, Object, key, uid
 from cloud_controller.plan import Action, ActionKind, Attention, object_of
 from cloud_controller.planning import Found

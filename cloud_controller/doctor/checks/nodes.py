@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from cloud_controller.cloud import Selective
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
 from cloud_controller.doctor.checks.causes import CCM_DOWN, NONE
-from cloud_controller.doctor.findings import Check, Finding, Unreadable
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.findings import Check, Finding
+from cloud_controller.doctor.seen import Seen, Unreadable
 from cloud_controller.kube import Object, name
 from cloud_controller.plan import ActionKind
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from cloud_controller.doctor.checks.leader import leader_of
 from cloud_controller.doctor.checks.nodes import age
-from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
+from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.pod_http import is_ready, is_up
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.seen import Seen, Unreadable
 from cloud_controller.kube import PODS, Object, key, name
 
 _MANY_RESTARTS = 5

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from cloud_controller.cloud import Quota, Quotas, Routes
 from cloud_controller.controllers.route_plan import QUOTA_WARNING
-from cloud_controller.doctor.findings import Check, Finding, OutOfReach, Severity, Unreadable
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.findings import Check, Finding, OutOfReach, Severity
+from cloud_controller.doctor.seen import Seen, Unreadable
 
 
 def _run(seen: Seen) -> Iterator[Finding]:

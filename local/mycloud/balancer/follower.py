@@ -10,8 +10,8 @@ import logging
 
 from pydantic import TypeAdapter
 
+from local.http_client import HttpError, on_thread, request
 from local.mycloud.balancer.data_plane import DataPlane, Revision
-from local.mycloud.balancer.http import HttpError, request
 from local.mycloud.balancer_board import BalancerReport, ConfigAnswer
 
 log = logging.getLogger(__name__)
@@ -33,11 +33,11 @@ _REPORTS = TypeAdapter(list[BalancerReport])
 
 
 class Follower:
-    """Connects a data plane to the API at `address`."""
+    """Connects a data plane to the API at `endpoint`."""
 
-    def __init__(self, data_plane: DataPlane, address: tuple[str, int], token: str) -> None:
+    def __init__(self, data_plane: DataPlane, endpoint: str, token: str) -> None:
         self._data_plane = data_plane
-        self._address = address
+        self._endpoint = endpoint
         self._headers = {"Authorization": f"Bearer {token}"}
         self._boot: str | None = None
         self._reported: dict[str, Revision] = {}
@@ -69,16 +69,12 @@ class Follower:
             since = answer.version
 
     async def _changes(self, since: int, wait: int) -> ConfigAnswer:
-        status, body = await request(
-            self._address,
-            "GET",
-            f"/internal/balancer/config?since={since}&wait={wait}" + (f"&boot={self._boot}" if self._boot else ""),
-            headers=self._headers,
-            timeout=wait + ANSWER_SECONDS,
-        )
-        if status != 200:
-            raise HttpError(f"HTTP {status}")
-        return ConfigAnswer.model_validate_json(body)
+        query = f"since={since}&wait={wait}" + (f"&boot={self._boot}" if self._boot else "")
+        url = f"{self._endpoint}/internal/balancer/config?{query}"
+        answer = await on_thread(lambda: request("GET", url, headers=self._headers, seconds=wait + ANSWER_SECONDS))
+        if answer.status != 200:
+            raise HttpError(f"HTTP {answer.status}")
+        return ConfigAnswer.model_validate_json(answer.data)
 
     async def _report(self) -> None:
         while True:
@@ -107,17 +103,11 @@ class Follower:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _send(self, reports: list[BalancerReport]) -> None:
-        status, _ = await request(
-            self._address,
-            "POST",
-            "/internal/balancer/reports",
-            headers=self._headers,
-            body=_REPORTS.dump_json(reports),
-            timeout=ANSWER_SECONDS,
-            read_body=False,
-        )
-        if status != 204:
-            raise HttpError(f"HTTP {status}")
+        url, body = f"{self._endpoint}/internal/balancer/reports", _REPORTS.dump_json(reports)
+        headers = {**self._headers, "Content-Type": "application/json"}
+        answer = await on_thread(lambda: request("POST", url, headers=headers, body=body, seconds=ANSWER_SECONDS))
+        if answer.status != 204:
+            raise HttpError(f"HTTP {answer.status}")
 
     async def _retry(self) -> None:
         while True:

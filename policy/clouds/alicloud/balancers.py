@@ -43,7 +43,7 @@ def _named(asked: Asked) -> frozenset[str]:
 
 def _crosses(asked: Asked) -> bool:
     """A CLB always does."""
-    return asked.settings.catalogue.kind != "NLB" or text("cross_zone_enabled").of(asked) != "off"
+    return asked.settings.kind != "NLB" or text("cross_zone_enabled").of(asked) != "off"
 
 
 BALANCERS: Final = Balancers(

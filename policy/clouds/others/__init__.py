@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.terms import Asked
 from policy.clouds import vendor_annotations as names
 from policy.clouds.interface import Balancers, CcmMatrix, Mark, PolicyCloud, Signs
 from policy.clouds.others.versions import judge_azure, judge_gcp
 
 
-def _with_one_of(*annotations: str) -> Callable[[Asked], bool]:
+def _with_one_of(catalogue: Catalogue, *annotations: str) -> Callable[[Asked], bool]:
     """That the load balancer ends TLS where one of these annotations is set."""
 
     def ends_tls(asked: Asked) -> bool:
-        catalogue = asked.settings.catalogue
         return any(catalogue.by_name[name].argument in asked.settings.given for name in annotations)
 
     return ends_tls
@@ -77,7 +77,7 @@ HUAWEI = PolicyCloud(
     unchecked=(Mark("kubernetes.io/elb.health-check-flag", ("off",)),),
     shares=("kubernetes.io/elb.id",),
     balancers=Balancers(
-        ends_tls=_with_one_of("kubernetes.io/elb.default-tls-container-ref", "kubernetes.io/elb.cert-id")
+        ends_tls=_with_one_of(names.HUAWEI, "kubernetes.io/elb.default-tls-container-ref", "kubernetes.io/elb.cert-id")
     ),
     notes={**_NOTES, _SHARES: "`kubernetes.io/elb.id` names the load balancer."},
 )
@@ -91,7 +91,7 @@ TENCENT = PolicyCloud(
         Mark("service.kubernetes.io/qcloud-loadbalancer-internal-subnetid"),
     ),
     shares=("service.kubernetes.io/tke-existed-lbid",),
-    balancers=Balancers(ends_tls=_with_one_of("service.cloud.tencent.com/tke-service-config")),
+    balancers=Balancers(ends_tls=_with_one_of(names.TENCENT, "service.cloud.tencent.com/tke-service-config")),
     notes={**_NOTES, _SHARES: "`service.kubernetes.io/tke-existed-lbid` names the load balancer."},
 )
 

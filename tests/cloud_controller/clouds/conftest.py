@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -187,39 +185,15 @@ class _Server:
 
 @pytest.fixture(scope="session")
 def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Server]:
-    import uvicorn
-
-    from local.abortable_http import AbortableProtocol
+    from local.http_server import config, serving
     from local.mycloud.api import create_app
     from local.mycloud.context import Context
 
     store = Store(tmp_path_factory.mktemp("mycloud") / "first.db")
     first = Context(AddressBlock(80), store, TOKEN, _Kubeconfigs(), first_port=1024)
     app = create_app(first)
-    config = uvicorn.Config(
-        app,
-        host="127.80.0.1",
-        port=0,
-        http=AbortableProtocol,
-        lifespan="off",
-        log_level="warning",
-        # A connection that it ends just when a call comes is a lost call: tests that are held up must not meet that.
-        timeout_keep_alive=600,
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, name="mycloud-api", daemon=True)
-    thread.start()
-    try:
-        deadline = time.monotonic() + 60
-        while not server.started:
-            assert thread.is_alive() and time.monotonic() < deadline, "mycloud's API did not start"
-            time.sleep(0.005)
-        host, port = server.servers[0].sockets[0].getsockname()
-        yield _Server(app, f"http://{host}:{port}", first)
-    finally:
-        server.should_exit = server.force_exit = True
-        thread.join()
-        store.close()
+    with closing(store), serving(config(app, "127.80.0.1")) as endpoint:
+        yield _Server(app, endpoint, first)
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from typing import Any, cast
 from cloud_controller import rbac
 from cloud_controller.cloud import Cloud
 from cloud_controller.controllers.service.controller import ServiceOptions
-from cloud_controller.doctor.findings import Check, Finding, Result, Unreadable, examine
-from cloud_controller.doctor.seen import Daemon, Seen, Target
+from cloud_controller.doctor.findings import Check, Finding, Result, examine
+from cloud_controller.doctor.seen import Daemon, Seen, Target, Unreadable
 from cloud_controller.kube import DAEMON_SETS, EVENTS, LEASES, NODES, PODS, Kube, Object
 from cloud_controller.planning import PlanSettings
 from tests.fake_kubernetes import FakeKubernetes

@@ -7,8 +7,8 @@ from typing import NoReturn
 import pytest
 
 from cloud_controller.doctor.checks.api_server import CHECK
-from cloud_controller.doctor.findings import Severity, Unreadable
-from cloud_controller.doctor.seen import Seen, Target
+from cloud_controller.doctor.findings import Severity
+from cloud_controller.doctor.seen import Seen, Target, Unreadable
 from cloud_controller.kube import NODES, ApiError, ForbiddenError, UnauthorizedError, UnreachableError
 from tests.cloud_controller.doctor.looks import NOW, World
 

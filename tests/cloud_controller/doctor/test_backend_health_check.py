@@ -9,8 +9,8 @@ import pytest
 
 from cloud_controller.cloud import Unavailable
 from cloud_controller.doctor.checks import backend_health
-from cloud_controller.doctor.findings import Severity, Unreadable
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.findings import Severity
+from cloud_controller.doctor.seen import Seen, Unreadable
 from cloud_controller.kube import ENDPOINT_SLICES, SERVICES, Object
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.planning import Found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.doctor.checks import backend_health, backends
-from cloud_controller.doctor.findings import Check, Unreadable
+from cloud_controller.doctor.findings import Check
+from cloud_controller.doctor.seen import Unreadable
 from cloud_controller.kube import ENDPOINT_SLICES, NODES, Object
 from tests.cloud_controller.clouds.mycloud.services import web
 from tests.cloud_controller.doctor.conftest import ServiceWorld

@@ -6,8 +6,8 @@ import pytest
 
 from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Throttled, Unavailable
 from cloud_controller.doctor.checks import cloud_api
-from cloud_controller.doctor.findings import Severity, Unreadable
-from cloud_controller.doctor.seen import Daemon, Seen, Target
+from cloud_controller.doctor.findings import Severity
+from cloud_controller.doctor.seen import Daemon, Seen, Target, Unreadable
 from cloud_controller.planning import PlanSettings
 from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.doctor.looks import NOW, World

@@ -9,7 +9,8 @@ import pytest
 
 from cloud_controller.cloud import AccessDenied, CcmPods, DryRun, Unavailable
 from cloud_controller.doctor.checks import cloud_rights
-from cloud_controller.doctor.findings import OutOfReach, Unreadable, examine
+from cloud_controller.doctor.findings import OutOfReach, examine
+from cloud_controller.doctor.seen import Unreadable
 from cloud_controller.kube import DAEMON_SETS, PODS, Object
 from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.doctor import manager

@@ -11,8 +11,8 @@ import pytest
 
 from cloud_controller.cloud import InstanceState, Route, Unavailable
 from cloud_controller.doctor.checks import drift, held, quotas
-from cloud_controller.doctor.findings import Check, Finding, Result, Severity, Unreadable, explained
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.findings import Check, Finding, Result, Severity, explained
+from cloud_controller.doctor.seen import Seen, Unreadable
 from cloud_controller.kube import SERVICES
 from cloud_controller.plan import Action, ActionKind, Plan
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, web

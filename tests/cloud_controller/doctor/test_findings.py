@@ -10,17 +10,8 @@ import pytest
 
 from cloud_controller.cloud import Unavailable
 from cloud_controller.doctor.checks import ALL
-from cloud_controller.doctor.findings import (
-    Check,
-    Finding,
-    OutOfReach,
-    Result,
-    Severity,
-    Unreadable,
-    examine,
-    explained,
-)
-from cloud_controller.doctor.seen import Seen, Target
+from cloud_controller.doctor.findings import Check, Finding, OutOfReach, Result, Severity, examine, explained
+from cloud_controller.doctor.seen import Seen, Target, Unreadable
 
 
 def seen() -> Seen:

@@ -9,7 +9,8 @@ from cloud_controller.controller_names import NAMES
 from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.doctor.checks import held
-from cloud_controller.doctor.findings import Finding, Severity, Unreadable
+from cloud_controller.doctor.findings import Finding, Severity
+from cloud_controller.doctor.seen import Unreadable
 from cloud_controller.kube import SERVICES
 from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.planning import PlanSettings

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.doctor.checks.load_balancers import CHECK
-from cloud_controller.doctor.findings import Finding, Severity, Unreadable
+from cloud_controller.doctor.findings import Finding, Severity
+from cloud_controller.doctor.seen import Unreadable
 from cloud_controller.kube import SERVICES, Object
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, web
 from tests.cloud_controller.doctor.conftest import ServiceWorld

@@ -15,7 +15,7 @@ import pytest
 from cloud_controller.daemon.tls import ServerTls
 from cloud_controller.doctor.checks.metrics import ERRORS, LATENCY, QUEUES, quantile
 from cloud_controller.doctor.findings import Check, Result, Severity, examine
-from cloud_controller.doctor.scraping import Scrape
+from cloud_controller.doctor.seen import Scrape
 from cloud_controller.kube import DAEMON_SETS, UnauthorizedError
 from cloud_controller.kube_errors import from_response
 from tests.cloud_controller.doctor.manager import ARGUMENTS, PROXIED, cluster, daemon_set, look

@@ -9,7 +9,8 @@ import pytest
 from cloud_controller.cloud import NodeAddress, Unavailable
 from cloud_controller.doctor.checks import kubernetes_flags
 from cloud_controller.doctor.checks.node_facts import ADDRESSES, LABELS, PROVIDER_IDS
-from cloud_controller.doctor.findings import Check, Severity, Unreadable
+from cloud_controller.doctor.findings import Check, Severity
+from cloud_controller.doctor.seen import Unreadable
 from tests.cloud_controller.doctor.looks import World, ago, uninitialised
 
 ZONE = "topology.kubernetes.io/zone"

@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.cloud import InstanceState, Unavailable
 from cloud_controller.doctor.checks.node_machines import CHECK
-from cloud_controller.doctor.findings import Unreadable
+from cloud_controller.doctor.seen import Unreadable
 from cloud_controller.kube import NODES
 from tests.cloud_controller.doctor.looks import NOW, World, not_ready, uninitialised
 

@@ -10,7 +10,8 @@ import pytest
 
 from cloud_controller.cloud import CloudError, Quota, QuotaExceeded, Route
 from cloud_controller.doctor.checks import quotas
-from cloud_controller.doctor.findings import OutOfReach, Result, Severity, Unreadable
+from cloud_controller.doctor.findings import OutOfReach, Result, Severity
+from cloud_controller.doctor.seen import Unreadable
 from tests.cloud_controller.conftest import FakeCloud, FakeRoutes
 from tests.cloud_controller.doctor.looks import World
 

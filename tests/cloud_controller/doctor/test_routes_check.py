@@ -8,7 +8,8 @@ import pytest
 
 from cloud_controller.cloud import Route, Unavailable
 from cloud_controller.doctor.checks.routes import CHECK
-from cloud_controller.doctor.findings import Finding, Severity, Unreadable
+from cloud_controller.doctor.findings import Finding, Severity
+from cloud_controller.doctor.seen import Unreadable
 from cloud_controller.kube import Object
 from tests.cloud_controller.doctor.looks import World, ago
 

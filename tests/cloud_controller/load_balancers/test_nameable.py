@@ -8,7 +8,7 @@ import pytest
 
 from cloud_controller import clouds
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability, Settings
+from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.load_balancers.nameable import KINDS, Nameable, Named, Naming
 from cloud_controller.load_balancers.refusals import refuse
 from cloud_controller.load_balancers.terms import ITEM, words
@@ -125,7 +125,7 @@ def test_the_rule_for_the_api_server_allows_what_the_list_allows(pattern: str, n
     listed = Nameable.parse([f"subnet={pattern}"])
     rules = [*listed.refusals([Naming("subnet", "subnets", words("subnets"))])]
 
-    assert said(lambda: refuse(Settings(CATALOGUE, {"subnets": (name,)}), {}, rules)) == said(
+    assert said(lambda: refuse(CATALOGUE.settings({"subnets": (name,)}), {}, rules)) == said(
         lambda: listed.require([Named("subnet", f"annotation {ENTRY.name}", (name,))])
     )
 
@@ -149,9 +149,9 @@ def test_a_name_that_may_not_be_the_only_one_is_left_to_the_controller() -> None
     naming = Naming("subnet", "subnets", words("subnets"), only_name=ITEM.matches("subnet-.*"))
     rules = [*Nameable.parse(["subnet=subnet-1"]).refusals([naming])]
 
-    refuse(Settings(CATALOGUE, {"subnets": ("edge",)}), {}, rules)
+    refuse(CATALOGUE.settings({"subnets": ("edge",)}), {}, rules)
     with pytest.raises(InvalidConfiguration, match=r"'subnet-2' is not allowed by --annotations-may-name \(allowed: "):
-        refuse(Settings(CATALOGUE, {"subnets": ("edge", "subnet-2")}), {}, rules)
+        refuse(CATALOGUE.settings({"subnets": ("edge", "subnet-2")}), {}, rules)
 
 
 @pytest.mark.parametrize(("catalogue", "entry"), FREE_TEXTS)

@@ -12,7 +12,6 @@ from typing import Any
 
 import boto3
 import pytest
-import urllib3
 from botocore import UNSIGNED
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -22,9 +21,11 @@ from botocore.exceptions import ClientError
 
 from local import processes
 from local.api_process import API
-from local.aws import account, webhook
+from local.aws import account
+from local.aws.folder import WEBHOOK_PORT
 from local.aws.site import AwsSite
 from local.errors import SiteError
+from local.http_client import request
 from tests.local.aws.conftest import REGION, client
 from tests.strangers import listening_on_a_free_block
 from tests.waiting import eventually
@@ -108,19 +109,17 @@ def test_an_unknown_key_is_refused_by_the_site(aws_site: AwsSite) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/?Action=DescribeVpcs&Version=2016-11-15", "/clusters"])
 def test_an_unsigned_call_is_refused(aws_site: AwsSite, vpc: str, path: str) -> None:
-    with urllib3.PoolManager(retries=False) as pool:
-        assert pool.request("POST", aws_site.endpoint + path).status == 403
+    assert request("POST", aws_site.endpoint + path, seconds=30).status == 403
 
     assert vpc in vpcs(aws_site)
 
 
 @pytest.mark.parametrize("path", ["/moto-api/reset", "/%6Doto-api/reset", "/latest/meta-data/"])
 def test_motos_own_api_is_disabled(aws_site: AwsSite, vpc: str, path: str) -> None:
-    request = AWSRequest("POST", aws_site.endpoint + path)
-    SigV4Auth(Credentials(*aws_site.credentials), "eks", REGION).add_auth(request)
+    signed = AWSRequest("POST", aws_site.endpoint + path)
+    SigV4Auth(Credentials(*aws_site.credentials), "eks", REGION).add_auth(signed)
 
-    with urllib3.PoolManager(retries=False) as pool:
-        assert pool.request("POST", str(request.url), headers=dict(request.headers)).status == 403
+    assert request("POST", str(signed.url), headers=dict(signed.headers), seconds=30).status == 403
 
     assert vpc in vpcs(aws_site)
 
@@ -308,7 +307,7 @@ def test_an_account_that_does_not_answer_is_not_reported_as_empty(tmp_path: Path
 
 def test_a_block_with_a_port_in_use_is_skipped(tmp_path: Path) -> None:
     site = AwsSite(tmp_path, "test", REGION)
-    stranger, strangers = listening_on_a_free_block(site, webhook.PORT)
+    stranger, strangers = listening_on_a_free_block(site, WEBHOOK_PORT)
     with stranger:
         site.up()
         taken = site.block

@@ -174,6 +174,24 @@ def test_an_established_connection_survives_the_end_of_listening() -> None:
     run(scenario)
 
 
+def test_a_connection_that_waits_to_be_accepted_when_listening_stops_is_served() -> None:
+    async def scenario() -> None:
+        async with tcp_backend(echo) as backend:
+            forwarder = TcpForwarder(to(backend))
+            port = await forwarder.listen(HOST, 0)
+            # Without a turn of the loop: the kernel alone answers the client.
+            with socket.create_connection((HOST, port), timeout=DEADLINE) as client:
+                forwarder.stop_listening()
+                reader, writer = await asyncio.open_connection(sock=client)
+                writer.write(b"1")
+
+                assert await reader.readexactly(1) == b"1"
+                forwarder.close()
+                writer.close()
+
+    run(scenario)
+
+
 def test_a_reset_by_the_backend_ends_the_clients_connection() -> None:
     async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)

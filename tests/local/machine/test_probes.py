@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from local.control_plane.pki import Authority, write_pair
+from local.http_server import Answer, Application, Request, config, serving
 from local.machine.backoff import Backoff
 from local.machine.pod_addresses import OutOfAddressesError, PodAddresses
 from local.machine.prober import attempt
@@ -92,13 +95,26 @@ def http(host: str, port: int) -> HttpCheck:
     ("answer", "problem"),
     [
         (b"HTTP/1.1 204 No Content\r\n\r\n", None),
-        (b"HTTP/1.1 302 Found\r\n\r\n", None),
-        (b"HTTP/1.1 503 Service Unavailable\r\n\r\n", "HTTP probe failed with statuscode: 503"),
-        (b"SSH-2.0\r\n", "the answer is not HTTP"),
+        (b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n", None),
+        (b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", "HTTP probe failed with statuscode: 503"),
+        (b"SSH-2.0\r\n", r"('Connection aborted.', BadStatusLine('SSH-2.0\r\n'))"),
     ],
 )
 def test_an_http_probe_judges_by_the_status(answer: bytes, problem: str | None) -> None:
     assert probe_server(answer, http) == problem
+
+
+@pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
+def test_an_https_probe_accepts_any_certificate(tmp_path: Path) -> None:
+    async def answer(request: Request) -> Answer:
+        return Answer(200 if request.path == "/ready" else 404)
+
+    elsewhere = Authority.load_or_create(tmp_path, "ca", "unknown").issue_server("server", ["127.0.0.1"])
+    write_pair(tmp_path, "server", elsewhere)
+    certificate, key = tmp_path / "server.crt", tmp_path / "server.key"
+    with serving(config(Application(answer), HOST, ssl_certfile=certificate, ssl_keyfile=key)) as url:
+        check = HttpCheck(HOST, int(url.rpartition(":")[2]), "/ready", (), tls=True)
+        assert asyncio.run(attempt(Probe(check, 0, 1, 60, 1, 1), no_command)) is None
 
 
 def test_a_server_that_does_not_answer_fails_the_probe_at_its_timeout() -> None:

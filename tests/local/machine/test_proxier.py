@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from contextlib import suppress
 
 import pytest
+from urllib3 import BaseHTTPResponse
 
+from local.http_client import HttpError, on_thread, request
 from local.machine.proxier import Forwarding, HealthPorts
 from local.machine.proxy_rules import Listener, Route, ServiceHealth, Target
-from local.mycloud.balancer.http import HttpError, request
 from tests.local.scenarios import DEADLINE, free_port, run
 
 HOST = "127.2.200.3"
@@ -28,6 +28,10 @@ async def backend(name: bytes) -> tuple[Target, asyncio.Server]:
 
     server = await asyncio.start_server(serve, HOST, 0)
     return server.sockets[0].getsockname(), server
+
+
+async def get(at: Target) -> BaseHTTPResponse:
+    return await on_thread(lambda: request("GET", f"http://{at[0]}:{at[1]}/", seconds=DEADLINE))
 
 
 async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
@@ -146,8 +150,8 @@ def test_a_health_port_returns_the_number_of_local_endpoints_and_fails_without_a
         ports = HealthPorts()
 
         async def asked() -> tuple[int, object]:
-            status, body = await request(at, "GET", "/", timeout=DEADLINE)
-            return status, json.loads(body)
+            answer = await get(at)
+            return answer.status, answer.json()
 
         def content(count: int) -> object:
             service = {"namespace": "n", "name": "s"}
@@ -175,7 +179,7 @@ def test_a_health_port_in_use_is_reported_and_served_once_it_is_free() -> None:
 
         blocker.close()
         assert await ports.keep(wanted) == []
-        assert (await request(at, "GET", "/", timeout=DEADLINE))[0] == 200
+        assert (await get(at)).status == 200
         ports.close()
 
     run(scenario)

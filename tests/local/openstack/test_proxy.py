@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-import urllib3
+from urllib3 import BaseHTTPResponse
+from urllib3.exceptions import ProtocolError
 
+from local.http_client import request
+from local.http_server import Answer, Application, Request, config, serving
 from local.openstack.proxy import Fault, Proxy
 
 pytestmark = pytest.mark.integration
@@ -16,38 +17,36 @@ pytestmark = pytest.mark.integration
 ID = "6f0a1c9e-8a52-4c7b-9e0d-1b2f3a4c5d6e"
 
 
-class Service(BaseHTTPRequestHandler):
-    """Answers with its own address, as Keystone's catalog does, and remembers what came."""
+class Service:
+    """Is every service: answers with its own address, as Keystone's catalog does, and remembers what came."""
 
-    came: list[str] = []  # noqa: RUF012  # a class of the test's own
+    url: str
 
-    def do_POST(self) -> None:  # as the base class calls it
-        self.came.append(self.path)
-        assert isinstance(self.server, HTTPServer)
-        body = f"http://127.0.0.1:{self.server.server_port}/v2.0".encode()
-        self.send_response(201)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+    def __init__(self) -> None:
+        self.came: list[str] = []
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing is logged."""
+    async def answer(self, request: Request) -> Answer:
+        self.came.append(request.path)
+        return Answer(201, f"{self.url}/v2.0".encode())
 
 
 @pytest.fixture
-def proxy() -> Iterator[Proxy]:
-    """Before a service that is every service."""
-    Service.came.clear()
-    with HTTPServer(("127.0.0.1", 0), Service) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        with Proxy({"identity": server.server_port, "network": server.server_port}) as made:
-            yield made
-        server.shutdown()
+def service() -> Iterator[Service]:
+    made = Service()
+    with serving(config(Application(made.answer), "127.0.0.1")) as made.url:
+        yield made
 
 
-def post(proxy: Proxy, path: str) -> urllib3.BaseHTTPResponse:
+@pytest.fixture
+def proxy(service: Service) -> Iterator[Proxy]:
+    port = int(service.url.rpartition(":")[2])
+    with Proxy({"identity": port, "network": port}).serving() as made:
+        yield made
+
+
+def post(proxy: Proxy, path: str) -> BaseHTTPResponse:
     """A request through the proxy."""
-    return urllib3.request("POST", proxy.url + path, retries=False, timeout=10.0)
+    return request("POST", proxy.url + path, seconds=10.0)
 
 
 def test_requests_are_counted_without_their_ids_and_queries(proxy: Proxy) -> None:
@@ -61,22 +60,22 @@ def test_a_catalog_leads_back_to_the_proxy(proxy: Proxy) -> None:
     assert post(proxy, "/identity/v3/auth/tokens").data.decode().startswith(f"{proxy.url}/")
 
 
-def test_a_refused_request_never_reaches_the_service(proxy: Proxy) -> None:
+def test_a_refused_request_never_reaches_the_service(proxy: Proxy, service: Service) -> None:
     proxy.fault = lambda _: Fault(503, {"message": "later"}, {"Retry-After": "3"})
 
     answer = post(proxy, "/network/v2.0/ports")
 
     assert (answer.status, answer.headers["Retry-After"], answer.json()) == (503, "3", {"message": "later"})
-    assert Service.came == []
+    assert service.came == []
 
 
-def test_a_request_whose_answer_is_lost_reaches_the_service(proxy: Proxy) -> None:
+def test_a_request_whose_answer_is_lost_reaches_the_service(proxy: Proxy, service: Service) -> None:
     proxy.fault = lambda _: Fault(loses_answer=True)
 
-    with pytest.raises(urllib3.exceptions.ProtocolError):
+    with pytest.raises(ProtocolError):
         post(proxy, "/network/v2.0/ports")
 
-    assert Service.came == ["/v2.0/ports"]
+    assert service.came == ["/v2.0/ports"]
 
 
 def test_peace_ends_what_goes_wrong(proxy: Proxy) -> None:

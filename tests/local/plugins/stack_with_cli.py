@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from local.plugins.provider import ProviderFactory
 from local.plugins.servicer import ProviderServicer, serve
 from local.plugins.urn import name_of
 from local.plugins.values import SECRET, SIGNATURE, SIMULATED, PropertyMap, Secret
+from local.pulumi import toolchain
 from tests.integration import refuse_in_fast_test
 
 SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
@@ -32,15 +33,17 @@ PASSPHRASE = "sample-passphrase"
 """The salt's."""
 
 
-def find_pulumi() -> Path:
+@cache
+def tools() -> toolchain.Toolchain:
     """The CLI."""
-    return Path(shutil.which("pulumi") or "/tmp/build/bin/pulumi")
+    return toolchain.find(print)
 
 
 def environment(folder: Path) -> dict[str, str]:
     """The variables of a CLI that keeps everything in a folder."""
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")},
+        **tools().variables,
         "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
         "PULUMI_DEBUG_COMMANDS": "true",  # `--event-log` is one
@@ -163,7 +166,7 @@ class StackWithCli:
 
     def _call(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         refuse_in_fast_test("Pulumi's CLI")
-        call = [str(find_pulumi()), *arguments, "--non-interactive", "--cwd", str(self.directory)]
+        call = [str(tools().pulumi), *arguments, "--non-interactive", "--cwd", str(self.directory)]
         given = environment(self.directory) | variables
         return subprocess.run(call, env=given, capture_output=True, text=True, check=False, timeout=300)
 

@@ -1,4 +1,4 @@
-"""Plugins that Pulumi's real CLI starts by their launchers: recorded packages, offline runs, and their ends."""
+"""Plugins that Pulumi's real CLI starts by their launchers: recorded packages, offline runs, policies, their ends."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import pytest
 
 from local.plugins.launchers import installed, write_launchers, write_offline_launchers
 from local.plugins.values import SIGNATURE
-from local.pulumi.toolchain import LAUNCHERS, PYTHON
-from tests.local.plugins.stack_with_cli import environment, find_pulumi
+from tests.local.plugins.stack_with_cli import environment, tools
+from tests.policy_objects import PACK
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.cli
@@ -66,6 +66,13 @@ import pulumi_tls as tls
 key = tls.PrivateKey("key", algorithm="ED25519", opts=pulumi.ResourceOptions(protect=False))
 pulumi.export("key", key.public_key_pem)
 """
+SERVICE = """
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+cluster = pulumi.ResourceOptions(provider=kubernetes.Provider("cluster", kubeconfig="{}"))
+kubernetes.core.v1.Service("web", metadata={"name": "web"}, spec={"type": "LoadBalancer"}, opts=cluster)
+"""
 
 
 class Project:
@@ -78,9 +85,8 @@ class Project:
         (folder / "__main__.py").write_text(program)
         (folder / "disks.py").write_text(DISKS)
         (folder / "state").mkdir()
-        self.environment = environment(folder) | {PYTHON: sys.executable}
-        first = [str(find_pulumi().parent), str(Path(sys.executable).parent)]
-        self.environment["PATH"] = os.pathsep.join([*first, os.environ["PATH"], str(LAUNCHERS)])
+        self.environment = environment(folder)
+        self.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), self.environment["PATH"]])
 
     def offline(self) -> Project:
         first = write_offline_launchers(self.home, installed(), sys.executable)
@@ -94,7 +100,7 @@ class Project:
 
     def call(self, command: str, *options: str) -> list[str]:
         more = ["--yes", "--skip-preview"] if command in ("up", "refresh", "destroy") else []
-        return [str(find_pulumi()), *command.split(), *more, *options, *self.where]
+        return [str(tools().pulumi), *command.split(), *more, *options, *self.where]
 
     @property
     def where(self) -> list[str]:
@@ -119,18 +125,14 @@ def recorded(tmp_path: Path) -> Project:
     return project
 
 
-def test_offline_a_preview_knows_everything_and_nothing_is_made(offline: Project) -> None:
-    code, output = offline.run("preview", "--diff")
+def test_offline_a_preview_knows_everything_an_update_records_that_and_then_nothing_changes(offline: Project) -> None:
+    code, foreseen = offline.run("preview", "--diff")
 
-    assert code == 0, output
-    assert 'net : "vpc-' in output and ".simulated.invalid" in output and "[unknown]" not in output
-    assert "checked   : true" in output and "+ 5 to create" in output
+    assert code == 0, foreseen
+    assert 'net : "vpc-' in foreseen and ".simulated.invalid" in foreseen and "[unknown]" not in foreseen
+    assert "checked   : true" in foreseen and "+ 5 to create" in foreseen
     for package in ("aws", "kubernetes", "pulumi-python"):
-        assert output.count(f"simulated resources, with nothing real behind them: package {package}\n") == 1
-
-
-def test_offline_an_update_records_what_the_preview_showed_and_then_nothing_changes(offline: Project) -> None:
-    _, foreseen = offline.run("preview", "--diff")
+        assert foreseen.count(f"simulated resources, with nothing real behind them: package {package}\n") == 1
 
     code, output = offline.run("up")
 
@@ -149,6 +151,28 @@ def test_offline_a_preview_shows_what_is_refused_and_what_is_replaced(offline: P
 
     assert refused[0] != 0 and "is too large" in refused[1]
     assert "aws:ec2:Vpc net replace" in replaced and "dynamic:Resource disk replace" in replaced
+
+
+@pytest.mark.parametrize(
+    ("level", "command"),
+    [("disabled", "preview"), ("advisory", "up --yes"), ("mandatory", "preview"), ("mandatory", "up --yes")],
+)
+def test_a_violated_rule_is_told_at_its_level_and_stops_the_run_if_mandatory(
+    tmp_path: Path, level: str, command: str
+) -> None:
+    rule = "lb-service-limit-sources"
+    project = Project(tmp_path, SERVICE).offline()
+    project.run("stack init")
+    settings = tmp_path / "policies.json"
+    settings.write_text(json.dumps({"all": "disabled", rule: level}))
+
+    code, output = project.run(command, "--policy-pack", str(PACK), "--policy-pack-config", str(settings))
+
+    assert code == (1 if level == "mandatory" else 0), output
+    assert "cloud-controller-checklist@v0.1.0" in output
+    told = f"[{level}] [severity: medium]  {rule}  (kubernetes:core/v1:Service: web)" in output
+    assert told is (rule in output) is (level != "disabled"), output
+    assert ("Service::web" in project.run("stack export")[1]) is ((level, command) == ("advisory", "up --yes"))
 
 
 def test_a_recorded_package_says_so_and_does_not_drift(recorded: Project) -> None:

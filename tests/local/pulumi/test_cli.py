@@ -117,14 +117,17 @@ def test_the_lock_of_a_run_that_was_killed_here_is_dead(cli: PulumiCli, ended_pi
     assert [lock.alive for lock in locks(cli.stack_dir)] == [False]
 
 
-@pytest.mark.parametrize("host", [socket.gethostname(), "elsewhere"])
-def test_a_lock_that_may_be_alive_is_an_error_with_its_removal(cli: PulumiCli, host: str) -> None:
-    write_lock(cli, os.getpid(), host)
+# No process of this machine has the second one's number: it is above Linux's highest.
+@pytest.mark.parametrize(
+    ("pid", "host"), [(os.getpid(), socket.gethostname()), (4_194_305, "elsewhere")], ids=["here", "elsewhere"]
+)
+def test_a_lock_that_may_be_alive_is_an_error_with_its_removal(cli: PulumiCli, pid: int, host: str) -> None:
+    write_lock(cli, pid, host)
 
     with pytest.raises(PulumiCliError) as caught, cli.alone():
         pytest.fail("it began")
 
-    run = f"another run is changing stack local (process {os.getpid()} on {host}, since 2026-11-22T12:30:02Z)"
+    run = f"another run is changing stack local (process {pid} on {host}, since 2026-11-22T12:30:02Z)"
     assert str(caught.value).startswith(run)
     assert str(caught.value).endswith('make pulumi STACK=local ARGS="cancel --yes"')
 
@@ -171,7 +174,7 @@ def test_a_wrong_passphrase_for_the_state_is_an_error_before_the_cli_is_called(
     cli: PulumiCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("local.pulumi.secrets.ITERATIONS", 10)
-    monkeypatch.setattr("local.pulumi.builds.kubernetes_provider", lambda *_: Path("/provider"))
+    monkeypatch.setattr("local.pulumi.kubernetes_provider.find", lambda *_: Path("/provider"))
     provider = {"type": "passphrase", "state": {"salt": new_crypter("right").salt}}
     state = write_cli_state(cli, STACK, secrets_providers=provider)
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")

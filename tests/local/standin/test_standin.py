@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from local.http_server import Answer, Request
 from local.standin.actions import Action, ActionTable, Arguments, Call
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal
 from local.standin.shapes import Misfit
-from local.standin.standin import Answer, Request, StandIn
+from local.standin.standin import StandIn
 from local.standin.world import World
 
 TABLE: ActionTable[World] = ActionTable()

@@ -12,7 +12,7 @@ from typing import Any
 
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.backends import chosen
-from cloud_controller.clouds.alicloud.clb.annotations import field
+from cloud_controller.clouds.alicloud.clb.annotations import CLB, field
 from cloud_controller.clouds.alicloud.clb.build_listeners import is_checked, listener_attributes
 from cloud_controller.clouds.alicloud.clb.refusals import OF_BACKENDS, WITHOUT_VSWITCH
 from cloud_controller.clouds.alicloud.clb.request import Request, forwards, protocols
@@ -57,7 +57,7 @@ _OF_THE_WHOLE = (
 
 def build(request: Request, backends: Backends) -> Built:
     """The model of a Service with these backends. Raises InvalidConfiguration that names the field or annotation."""
-    refuse(request.settings, request.spec)
+    refuse(request.settings, request.spec, CLB.refusals)
     refuse(request.settings, request.spec, () if request.place.vswitch_id else (WITHOUT_VSWITCH,))
     protocol_of = protocols(request)
     forward_to = forwards(request)
@@ -89,7 +89,7 @@ def build(request: Request, backends: Backends) -> Built:
         model,
         ignored=tuple(_ignored(request, set(protocol_of.values()))),
         reuse=reuse,
-        named=tuple(named(request.settings, request.spec)),
+        named=tuple(named(CLB.namings, request.settings, request.spec)),
         published=(Ingress(hostname=hostname),) if hostname else (),
     )
 
@@ -184,7 +184,7 @@ def _reuse(request: Request) -> Reuse | None:
 
 def _ignored(request: Request, used: set[str]) -> Iterator[Ignored]:
     settings, given = request.settings, request.settings.given
-    annotations = settings.catalogue.meant(request.service["metadata"].get("annotations"))
+    annotations = CLB.meant(request.service["metadata"].get("annotations"))
     for entry in settings.ignored:
         yield Ignored(f"annotation {entry.name}", entry.text_in(annotations) or "", entry.ignored or "")
     for argument, why in _without_effect(request, used).items():

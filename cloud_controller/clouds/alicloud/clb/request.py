@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.model import Object, Owner
+from cloud_controller.load_balancers.settings import Settings
 
 
 class Place(Protocol):

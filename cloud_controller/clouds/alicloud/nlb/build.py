@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.nlb import build_listeners, build_load_balancer, build_server_groups
+from cloud_controller.clouds.alicloud.nlb.annotations import NLB
 from cloud_controller.clouds.alicloud.nlb.build_listeners import Front, fronts
 from cloud_controller.clouds.alicloud.nlb.build_server_groups import by_pod, members_of
 from cloud_controller.clouds.alicloud.nlb.names import display_name
 from cloud_controller.clouds.alicloud.nlb.refusals import RANGE, numbers_of
-from cloud_controller.clouds.alicloud.nlb.request import BuildConfig, BuildFacts, Request, request, value_of
+from cloud_controller.clouds.alicloud.nlb.request import BuildFacts, Request, value_of
 from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
@@ -24,10 +25,9 @@ from cloud_controller.load_balancers.refusals import refuse
 from cloud_controller.patterns import is_whole
 
 
-def build(service: Object, backends: Backends, facts: BuildFacts, config: BuildConfig) -> Built:
+def build(asked: Request, backends: Backends, facts: BuildFacts) -> Built:
     """The model. Raises InvalidConfiguration that names the field or annotation."""
-    asked = request(service, config)
-    refuse(asked.settings, asked.spec)
+    refuse(asked.settings, asked.spec, NLB.refusals)
     found = fronts(asked)
     tags = build_load_balancer.tags(asked)
     reuse = _reuse(asked, facts)
@@ -49,7 +49,7 @@ def build(service: Object, backends: Backends, facts: BuildFacts, config: BuildC
         model,
         ignored=tuple(_ignored(asked, found)),
         reuse=reuse,
-        named=tuple(named(asked.settings, asked.spec)),
+        named=tuple(named(NLB.namings, asked.settings, asked.spec)),
     )
 
 
@@ -97,7 +97,7 @@ def _first_ports(service: Object) -> dict[int, int]:
 
 
 def _ignored(asked: Request, found: list[Front]) -> Iterator[Ignored]:
-    annotations = asked.settings.catalogue.meant(asked.service["metadata"].get("annotations"))
+    annotations = NLB.meant(asked.service["metadata"].get("annotations"))
     for entry in asked.settings.ignored:
         yield Ignored(f"annotation {entry.name}", str(entry.text_in(annotations)), entry.ignored or "")
     yield from build_load_balancer.ignored(asked)

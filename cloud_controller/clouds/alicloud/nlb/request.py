@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from cloud_controller.clouds.alicloud.annotations import CATALOGUE
-from cloud_controller.clouds.alicloud.nlb.annotations import CLASSES, NLB, field
-from cloud_controller.load_balancers.catalogue import Settings, Value
+from cloud_controller.clouds.alicloud.nlb.annotations import NLB, field
+from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
+from cloud_controller.load_balancers.settings import Settings
 
 Port = dict[str, Any]
 """An entry of `spec.ports`."""
@@ -35,7 +35,7 @@ class Request:
 
     service: Object
     settings: Settings
-    owner: Owner
+    config: BuildConfig
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -47,6 +47,12 @@ class Request:
     def ports(self) -> tuple[Port, ...]:
         """The Service's ports."""
         return tuple(self.spec.get("ports") or ())
+
+    @property
+    def owner(self) -> Owner:
+        """The owner of what is made for the Service."""
+        metadata = self.service["metadata"]
+        return Owner(self.config.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
 
     def has(self, argument: str) -> bool:
         """Whether the Service sets the annotation."""
@@ -74,15 +80,6 @@ class Request:
         if self.has(argument):
             value: Value = self.settings.given[argument]
             yield Ignored(field(argument), value, reason)
-
-
-def request(service: Object, config: BuildConfig) -> Request:
-    """Parse the Service's annotations. Raises InvalidConfiguration."""
-    metadata = service["metadata"]
-    owner = Owner(config.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
-    # With the annotations of the other kind, which are reported as having no effect.
-    settings = CATALOGUE.of_class(CLASSES[0]).parse(metadata.get("annotations"))
-    return Request(service, settings, owner)
 
 
 def value_of(service: Object, argument: str) -> Value | None:

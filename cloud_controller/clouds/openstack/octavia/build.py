@@ -20,7 +20,7 @@ from cloud_controller.clouds.openstack.octavia.node_rules import wanted_rules
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
 from cloud_controller.clouds.openstack.octavia.topology import Topology, choice_of
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend, node_ipv4
-from cloud_controller.load_balancers.catalogue import Catalogue, Settings, Value
+from cloud_controller.load_balancers.catalogue import Catalogue, Value
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import (
     Built,
@@ -37,6 +37,7 @@ from cloud_controller.load_balancers.model import (
 )
 from cloud_controller.load_balancers.pods import Network
 from cloud_controller.load_balancers.refusals import refuse
+from cloud_controller.load_balancers.settings import Settings
 
 HEAVIEST = 256
 """The highest weight that Octavia accepts."""
@@ -88,7 +89,7 @@ class OctaviaBuilder:
         """The model of a Service with these backends. Raises InvalidConfiguration that names field or annotation."""
         metadata, spec = service["metadata"], service["spec"]
         settings = CATALOGUE.parse(metadata.get("annotations"))
-        refuse(settings, spec)
+        refuse(settings, spec, CATALOGUE.refusals)
         owner = Owner(self.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
         reused = settings.text("id")
         members = self.members(service, backends)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from local.alicloud.cloud import AliCloud
-from local.standin.server import Application, serving
+from local.http_server import Application, config, serving
+from local.standin.server import answering
 from tests.cloud_controller.clouds.alicloud.account import Account
 
 
@@ -20,8 +21,8 @@ def alicloud() -> Account:
 @pytest.fixture(scope="session")
 def _alicloud_server() -> Iterator[tuple[Application, str]]:
     first = AliCloud()
-    application = Application(first, first.metadata)
-    with serving(application) as url:
+    application = Application(answering(first, first.metadata))
+    with serving(config(application, "127.0.0.1")) as url:
         yield application, url
 
 
@@ -29,5 +30,5 @@ def _alicloud_server() -> Iterator[tuple[Application, str]]:
 def alicloud_url(_alicloud_server: tuple[Application, str], alicloud: Account) -> str:
     """The URL under which the account is served."""
     application, url = _alicloud_server
-    application._standin, application._side = alicloud.standin, alicloud.standin.metadata
+    application.answer = answering(alicloud.standin, alicloud.standin.metadata)
     return url

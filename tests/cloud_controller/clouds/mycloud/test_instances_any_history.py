@@ -370,6 +370,7 @@ class World(RuleBasedStateMachine):
             self.api.change(NODES, name, change)
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(3600)
 def test_at_rest_every_node_is_as_its_machine_says_and_reached_by_its_route(
     new_site: NewSite,

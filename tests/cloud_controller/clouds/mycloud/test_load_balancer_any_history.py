@@ -706,6 +706,7 @@ def _ports(service: Object) -> list[model.Port]:
     return [(port["protocol"], port["port"]) for port in service["spec"]["ports"]]
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(3600)
 def test_at_rest_the_cloud_is_what_services_and_nodes_ask_for(
     new_site: NewSite,

@@ -377,6 +377,7 @@ def test_the_last_volume_goes_unconfirmed_though_no_node_is_left(new_site: NewSi
     world.teardown()
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(3600)
 def test_at_rest_every_claim_has_one_volume_and_no_other_is_left(
     new_site: NewSite,

@@ -24,5 +24,5 @@ def openstack_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
 @pytest.fixture
 def openstack(openstack_peer: Peer) -> Iterator[Site]:
     """A fresh project, reached through a proxy of its own."""
-    with Proxy(openstack_peer.ports) as proxy:
+    with Proxy(openstack_peer.ports).serving() as proxy:
         yield Site(openstack_peer, proxy, Project(openstack_peer))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,6 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-import uvicorn
 from pulumi.dynamic.config import Config
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.output import UNKNOWN
@@ -28,8 +28,8 @@ from components.clouds.mycloud.providers import (
     SubnetProvider,
 )
 from components.placeholder import PLACEHOLDER
-from local.abortable_http import AbortableProtocol
 from local.addresses import AddressBlock
+from local.http_server import config, serving
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
 from local.mycloud.lifecycle import Lifecycle
@@ -106,31 +106,12 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     typed: Any = machinery
     lifecycle = Lifecycle(store, typed, tick_seconds=0.05)
     context = Context(AddressBlock(32), store, TOKEN, CountingKubeconfigs(), first_port=1024)
-    config = uvicorn.Config(
-        create_app(context), host="127.0.0.1", port=0, http=AbortableProtocol, log_level="critical", ws="none"
-    )
-    server = uvicorn.Server(config)
-    started = threading.Event()
-    monkeypatch.setattr(server, "install_signal_handlers", lambda: None, raising=False)
-    startup = server.startup
-
-    async def announced(*args: Any, **options: Any) -> None:
-        await startup(*args, **options)
-        started.set()
-
-    monkeypatch.setattr(server, "startup", announced)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    lifecycle.start()
-    assert started.wait(60)
-    port = server.servers[0].sockets[0].getsockname()[1]
     kube = FakeKubernetes()
     monkeypatch.setattr(Kube, "from_kubeconfig", lambda _text: kube)
-    yield Site(f"http://127.0.0.1:{port}", machinery, kube)
-    server.should_exit = True
-    thread.join(60)
-    lifecycle.stop()
-    store.close()
+    with closing(store), serving(config(create_app(context), "127.0.0.1")) as endpoint:
+        lifecycle.start()
+        yield Site(endpoint, machinery, kube)
+        lifecycle.stop()
 
 
 def refusals(kind: type[MycloudProvider], **props: Any) -> dict[str, str]:

@@ -190,7 +190,7 @@ def key_manager(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.delenv("OS_CLOUD", raising=False)
     monkeypatch.setenv("OS_APPLICATION_CREDENTIAL_ID", "id")
     monkeypatch.setenv("OS_APPLICATION_CREDENTIAL_SECRET", "hush")
-    with KeyManager() as running:
+    with KeyManager().serving() as running:
         yield running
 
 

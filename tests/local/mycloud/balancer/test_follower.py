@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import uvicorn
 
 from local.addresses import AddressBlock, socket_address
+from local.http_server import config, serving
 from local.mycloud import balancing, compute, networking
 from local.mycloud.api import create_app
 from local.mycloud.balancer.data_plane import DataPlane
@@ -79,23 +77,8 @@ class World:
     @contextmanager
     def api(self) -> Iterator[Context]:
         context = Context(AddressBlock(240), self.store, TOKEN, FakeKubeconfigs())
-        config = uvicorn.Config(
-            create_app(context), host=HOST, port=self.api_port, log_config=None, timeout_graceful_shutdown=0
-        )
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        deadline = time.monotonic() + DEADLINE
-        while not server.started:
-            assert thread.is_alive(), "the API does not start"
-            assert time.monotonic() < deadline, "the API does not start in time"
-            time.sleep(0.01)
-        try:
+        with serving(config(create_app(context), HOST, self.api_port)):
             yield context
-        finally:
-            server.should_exit = True
-            context.board.ring()
-            thread.join()
 
 
 @pytest.fixture
@@ -110,7 +93,7 @@ def run(world: World, scenario: Callable[[], Awaitable[None]]) -> None:
 
     async def beside_a_follower() -> None:
         data_plane = DataPlane()
-        follower = asyncio.create_task(Follower(data_plane, (HOST, world.api_port), TOKEN).run())
+        follower = asyncio.create_task(Follower(data_plane, f"http://{HOST}:{world.api_port}", TOKEN).run())
         try:
             await scenario()
         finally:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloud_controller.clouds.alicloud.annotation_entries import PREFIX
+from cloud_controller.clouds.alicloud.annotations import CATALOGUE
 from cloud_controller.clouds.alicloud.nlb.build import build
+from cloud_controller.clouds.alicloud.nlb.request import Request
 from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from cloud_controller.load_balancers.model import Built
 
@@ -72,4 +74,6 @@ def backends(*names: str, pods: dict[str, str] | None = None, pod_port: int = 80
 def built(
     *ports: dict[str, Any], annotations: dict[str, str] | None = None, on: Backends | None = None, **spec: Any
 ) -> Built:
-    return build(service(*ports, annotations=annotations, **spec), on or backends(), Facts(), Config())
+    given = service(*ports, annotations=annotations, **spec)
+    settings = CATALOGUE.of_class("alibabacloud.com/nlb").parse(given["metadata"]["annotations"])
+    return build(Request(given, settings, Config()), on or backends(), Facts())
