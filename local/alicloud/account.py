@@ -39,7 +39,6 @@ class Quotas:
     servers: int = 1000
     """In a server group of NLB."""
     nlb_servers_a_call: int = 200
-    acl_entries_a_call: int = 50
     tags: int = 20
     """Of a resource, and in a call."""
 

@@ -113,24 +113,12 @@ def add_vserver_group_backend_servers(account: Account, arguments: Arguments) ->
 def remove_vserver_group_backend_servers(account: Account, arguments: Arguments) -> dict[str, Any]:
     """One that is not there is no error."""
     group, _ = _to_change(account, arguments)
-    gone = {_key(each) for each in _read(account, arguments["BackendServers"], "BackendServers")}
+    gone = {_key(each) for each in _read(account, arguments["BackendServers"])}
     left = [each for each in group["backends"] if _key(each) not in gone]
     answer = _answer(account.fill(GROUP, group["id"], backends=left))
     fields = ("Port", "ServerId", "Type", "Weight")
     shown = [{name: each[name] for name in fields} for each in answer["BackendServers"]["BackendServer"]]
     return {**answer, "BackendServers": {"BackendServer": shown}}
-
-
-@SLB.action("ModifyVServerGroupBackendServers")
-def modify_vserver_group_backend_servers(account: Account, arguments: Arguments) -> dict[str, Any]:
-    """Some backends in place of others."""
-    group, balancer = _to_change(account, arguments)
-    old = {_key(each) for each in _read(account, arguments.get("OldBackendServers", "[]"), "OldBackendServers")}
-    new = _asked(account, arguments.get("NewBackendServers", "[]"), balancer, "NewBackendServers")
-    if missing := old - {_key(each) for each in group["backends"]}:
-        raise Refusal(400, INVALID, f"The backend server {min(missing)[0]} is not in the group.")
-    left = [each for each in group["backends"] if _key(each) not in old]
-    return _answer(account.fill(GROUP, group["id"], backends=_merged(account, left, new)))
 
 
 @SLB.action("DeleteVServerGroup")
@@ -155,38 +143,39 @@ def _to_change(account: Account, arguments: Arguments) -> tuple[Object, Object]:
     return group, ready(account, balancer)
 
 
-def _asked(account: Account, text: str, balancer: Object, name: str = "BackendServers") -> list[Backend]:
+def _asked(account: Account, text: str, balancer: Object) -> list[Backend]:
     """The backends of a request, whose servers run in the load balancer's VPC."""
-    backends = _read(account, text, name)
+    backends = _read(account, text)
     for each in backends:
         _require_server(account, each, balancer)
     return backends
 
 
-def _read(account: Account, text: str, name: str) -> list[Backend]:
+def _read(account: Account, text: str) -> list[Backend]:
     try:
         asked = json.loads(text)
     except ValueError:
         asked = None
     if not isinstance(asked, list) or not all(isinstance(each, dict) for each in asked):
-        raise Refusal(400, "BackendServersMalformed", f"The specified parameter {name} is not a JSON list of objects.")
+        message = "The specified parameter BackendServers is not a JSON list of objects."
+        raise Refusal(400, "BackendServersMalformed", message)
     most = account.quotas.clb_backends_a_call
     if len(asked) > most:
         message = f"The total number of input real servers exceeds max supported number: {most}"
         raise Refusal(400, "TooManyBackendServers", message)
-    return [_backend(each, name) for each in asked]
+    return [_backend(each) for each in asked]
 
 
-def _backend(asked: Mapping[str, Any], name: str) -> Backend:
+def _backend(asked: Mapping[str, Any]) -> Backend:
     backend: Backend = {"Weight": 100, "Type": "ecs", "ServerIp": "", "Description": ""}
     for key, value in asked.items():
         if key.lower() not in _FIELDS:
-            raise Refusal(400, INVALID, f"The specified {name} is invalid: a backend has no {key}.")
+            raise Refusal(400, INVALID, f"The specified BackendServers is invalid: a backend has no {key}.")
         field = _FIELDS[key.lower()]
         is_number = field in ("Port", "Weight") and isinstance(value, str) and value.isdecimal()
         backend[field] = int(value) if is_number else value
     if not backend.get("ServerId") or "Port" not in backend:
-        raise Refusal(400, INVALID, f"The specified {name} is invalid: ServerId and Port are required.")
+        raise Refusal(400, INVALID, "The specified BackendServers is invalid: ServerId and Port are required.")
     require(backend, _RULES, INVALID)
     return backend
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from local.alicloud.account import Account
-from local.alicloud.clb_acls import ACL
 from local.alicloud.clb_balancers import CLB
 from local.alicloud.clb_balancers import GROUP as CLB_GROUP
 from local.alicloud.clb_balancers import LISTENER as CLB_LISTENER
@@ -17,7 +16,6 @@ from local.standin.store import Object
 KINDS: Final = {
     CLB: "CLB",
     CLB_GROUP: "vServer group",
-    ACL: "access control list",
     BALANCER: "NLB",
     GROUP: "server group",
     SECURITY_GROUP: "security group",

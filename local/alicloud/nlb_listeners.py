@@ -123,12 +123,6 @@ def start_listener(account: Account, arguments: Arguments) -> dict[str, Any]:
     return _begin(account, require_status("listener", listener_of(account, arguments), STOPPED), "Starting", RUNNING)
 
 
-@NLB.action("StopListener")
-def stop_listener(account: Account, arguments: Arguments) -> dict[str, Any]:
-    """Running to Stopped."""
-    return _begin(account, require_status("listener", listener_of(account, arguments), RUNNING), "Stopping", STOPPED)
-
-
 @NLB.action("DeleteListener")
 def delete_listener(account: Account, arguments: Arguments) -> dict[str, Any]:
     """Its server group stays."""

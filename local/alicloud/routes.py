@@ -1,4 +1,4 @@
-"""VPC: route tables and their entries, in batches and one by one."""
+"""VPC: route tables and their entries, in batches."""
 
 from __future__ import annotations
 
@@ -108,28 +108,6 @@ def delete_route_entries(account: Account, arguments: Arguments) -> dict[str, An
             why = {"FailedCode": refusal.code, "FailedMessage": refusal.message}
             failed.append({**given(each, "DstCidrBlock", "NextHop", "RouteEntryId"), **why})
     return {"SuccessCount": len(asked) - len(failed), "FailedCount": len(failed), "FailedRouteEntries": failed}
-
-
-@PRODUCT.action("CreateRouteEntry", "Description")
-def create_route_entry(account: Account, arguments: Arguments) -> dict[str, Any]:
-    """One entry, with one next hop."""
-    wanted = {
-        "RouteTableId": arguments["RouteTableId"],
-        "DstCidrBlock": arguments["DestinationCidrBlock"],
-        "NextHop": arguments.get("NextHopId", ""),
-        "NextHopType": arguments.get("NextHopType", "Instance"),
-    }
-    return {"RouteEntryId": _create(account, wanted, arguments.get("RouteEntryName", ""))}
-
-
-@PRODUCT.action("DeleteRouteEntry")
-def delete_route_entry(account: Account, arguments: Arguments) -> dict[str, Any]:
-    """By id, or by table, destination and next hop."""
-    entry, table = arguments.get("RouteEntryId"), arguments.get("RouteTableId")
-    if table is None:
-        table = account.find(ROUTE, entry or "", _no_entry())["table"]
-    _delete(account, table, entry, arguments.get("DestinationCidrBlock"), arguments.get("NextHopId"))
-    return {}
 
 
 def _create(account: Account, wanted: Mapping[str, Any], name: str) -> str:

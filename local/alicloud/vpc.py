@@ -1,13 +1,12 @@
-"""VPC: networks, subnets, elastic IPs and bandwidth packages, as a controller reads them."""
+"""VPC: networks and elastic IPs, as a controller reads them."""
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Any
 
 from local.alicloud.account import Account
 from local.alicloud.checks import shown_tags
-from local.alicloud.machines import BANDWIDTH, EIP, ROUTE_TABLE, VPC, VSWITCH
+from local.alicloud.machines import EIP, ROUTE_TABLE, VPC, VSWITCH
 from local.alicloud.paging import numbered
 from local.alicloud.products import VPC as PRODUCT
 from local.standin.actions import Arguments
@@ -31,24 +30,6 @@ def describe_vpc_attribute(account: Account, arguments: Arguments) -> dict[str, 
     missing = Refusal(404, "InvalidVpcId.NotFound", "Specified VPC does not exist.")
     vpc = _vpc(account, account.find(VPC, arguments["VpcId"], missing))
     return {name: value for name, value in vpc.items() if name not in ("RouterTableIds", "NatGatewayIds")}
-
-
-@PRODUCT.action("DescribeVSwitches")
-def describe_vswitches(account: Account, arguments: Arguments) -> dict[str, Any]:
-    """By id, VPC and zone."""
-    found = account.store.all(VSWITCH)
-    for parameter, field in (("VSwitchId", "id"), ("VpcId", "vpc"), ("ZoneId", "zone")):
-        if parameter in arguments:
-            found = [each for each in found if each[field] == arguments[parameter]]
-    page, fields = numbered(arguments, found, 10, 50)
-    return {"VSwitches": {"VSwitch": [_vswitch(each) for each in page]}, **fields}
-
-
-@PRODUCT.action("DescribeVSwitchAttributes")
-def describe_vswitch_attributes(account: Account, arguments: Arguments) -> dict[str, Any]:
-    """One subnet."""
-    missing = Refusal(404, "InvalidVSwitchId.NotFound", "Specified vSwitch does not exist.")
-    return _vswitch(account.find(VSWITCH, arguments["VSwitchId"], missing))
 
 
 @PRODUCT.action("DescribeEipAddresses")
@@ -81,26 +62,6 @@ def describe_eip_addresses(account: Account, arguments: Arguments) -> dict[str, 
     return {"EipAddresses": {"EipAddress": shown}, **fields}
 
 
-@PRODUCT.action("DescribeCommonBandwidthPackages")
-def describe_common_bandwidth_packages(account: Account, arguments: Arguments) -> dict[str, Any]:
-    """By id."""
-    found = account.store.all(BANDWIDTH)
-    if "BandwidthPackageId" in arguments:
-        found = [each for each in found if each["id"] == arguments["BandwidthPackageId"]]
-    page, fields = numbered(arguments, found, 10, 50)
-    shown = [
-        {
-            "BandwidthPackageId": each["id"],
-            "Bandwidth": str(each["bandwidth"]),
-            "Status": "Available",
-            "RegionId": account.region,
-            "CreationTime": each["made"],
-        }
-        for each in page
-    ]
-    return {"CommonBandwidthPackages": {"CommonBandwidthPackage": shown}, **fields}
-
-
 def _vpc(account: Account, vpc: Object) -> dict[str, Any]:
     tables = [each["id"] for each in account.store.all(ROUTE_TABLE) if each["vpc"] == vpc["id"]]
     subnets = [each["id"] for each in account.store.all(VSWITCH) if each["vpc"] == vpc["id"]]
@@ -117,21 +78,4 @@ def _vpc(account: Account, vpc: Object) -> dict[str, Any]:
         "RouterTableIds": {"RouterTableIds": tables},
         "VSwitchIds": {"VSwitchId": subnets},
         "CreationTime": vpc["made"],
-    }
-
-
-def _vswitch(vswitch: Object) -> dict[str, Any]:
-    size = ipaddress.ip_network(vswitch["cidr"]).num_addresses - 4
-    limit = size if vswitch["addresses"] is None else vswitch["addresses"]
-    return {
-        "VSwitchId": vswitch["id"],
-        "VSwitchName": vswitch["id"],
-        "VpcId": vswitch["vpc"],
-        "ZoneId": vswitch["zone"],
-        "CidrBlock": vswitch["cidr"],
-        "Ipv6CidrBlock": vswitch["ipv6_cidr"],
-        "EnabledIpv6": bool(vswitch["ipv6_cidr"]),
-        "AvailableIpAddressCount": limit - len(vswitch["used"]),
-        "Status": "Available",
-        "CreationTime": vswitch["made"],
     }

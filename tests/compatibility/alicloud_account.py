@@ -71,7 +71,7 @@ class PeersAccount(Account):
     def _add_what_annotations_name(self) -> None:
         world = self.standin.world
         for name in _CERTIFICATES:
-            add_certificate(world, name, name)
+            add_certificate(world, name)
         for name in ("acl-1", "acl-2"):
             acl = {"id": name, "name": name, "entries": {}, "ip_version": "ipv4", "tags": {}, "made": world.now()}
             world.store.put(ACL, name, acl)

@@ -46,23 +46,6 @@ def test_the_kubeconfig_is_of_the_stacks_own_cluster(folder: StateFolder, cluste
     assert written(folder)["id"] == folder_name
 
 
-def test_the_kubeconfig_is_readable_only_by_its_user(folder: StateFolder) -> None:
-    run(Request("kubeconfig"), folder, folder.stack("mine"), "c-1")
-
-    assert (folder.stack("mine") / "kubeconfig").stat().st_mode & 0o777 == 0o600
-
-
-def test_only_the_export_line_goes_to_stdout_so_that_a_shell_can_evaluate_it(
-    folder: StateFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(Request("kubeconfig"), folder, folder.stack("mine"), "c-1")
-
-    path = folder.stack("mine") / "kubeconfig"
-    shown = capsys.readouterr()
-    assert shown.out == f"export KUBECONFIG={path}\n"
-    assert str(path) in shown.err
-
-
 @pytest.mark.parametrize("cluster_id", [None, "c-gone"])
 def test_a_stack_without_a_local_cluster_is_an_error_that_names_it(folder: StateFolder, cluster_id: str | None) -> None:
     with pytest.raises(SiteError, match="stack 'mine' has no cluster on this machine"):

@@ -7,21 +7,11 @@ from dataclasses import dataclass
 import pytest
 
 from local.alicloud import machines
-from local.alicloud.account import Account
 from local.alicloud.cloud import AliCloud
+from tests.local.clock import Clock
 
 NOW = 1_795_420_800.0
 ZONES = ("cn-hangzhou-h", "cn-hangzhou-k")
-
-
-class Clock:
-    """A clock that tests move."""
-
-    def __init__(self, now: float = NOW) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @dataclass(frozen=True)
@@ -49,10 +39,5 @@ def site_in(cloud: AliCloud, clock: Clock) -> Site:
 @pytest.fixture
 def site() -> Site:
     """A fresh account, on a clock that stands still."""
-    clock = Clock()
+    clock = Clock(NOW)
     return site_in(AliCloud(clock=clock, job_seconds=5.0), clock)
-
-
-def account_of(site: Site) -> Account:
-    """Its account, to be read."""
-    return site.cloud.world

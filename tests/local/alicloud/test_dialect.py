@@ -14,7 +14,6 @@ from local.alicloud.keys import add_key, lend_key
 from local.alicloud.signatures import ACS3, acs3
 from local.http_server import Request
 from local.standin.faults import Fault
-from local.standin.refusals import Refusal
 from tests.local.alicloud.caller import Lost, Refused, call, request
 from tests.local.alicloud.conftest import Site
 
@@ -144,16 +143,6 @@ def test_a_key_calls_only_what_its_policies_allow(site: Site) -> None:
     assert code_of(site, request(site.cloud, "ecs.DescribeInstances", {}, "reader", "secret")) == ""
     assert code_of(site, request(site.cloud, "vpc.DescribeVpcs", {}, "reader", "secret")) == "Forbidden.RAM"
     assert code_of(site, request(site.cloud, "sts.GetCallerIdentity", {}, "reader", "secret")) == ""
-
-
-def test_an_injected_error_comes_as_often_as_the_fault_says(site: Site) -> None:
-    throttled = Refusal(400, "Throttling.User", "Request was denied due to user flow control.")
-    site.cloud.faults.add(Fault("ecs.*", error=throttled, after=1, count=2))
-
-    codes = [code_of(site, request(site.cloud, "ecs.DescribeInstances", {})) for _ in range(4)]
-
-    assert codes == ["", "Throttling.User", "Throttling.User", ""]
-    assert site.cloud.calls == {"ecs.DescribeInstances": 4}
 
 
 def test_a_call_over_its_rate_is_throttled(site: Site) -> None:

@@ -17,7 +17,8 @@ from local.alicloud.products import BY_VERSION, ECS, NLB, SLB, STS, VPC
 from local.alicloud.sts import add_role
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal
-from tests.local.alicloud.conftest import Clock, Site, site_in
+from tests.local.alicloud.conftest import Site, site_in
+from tests.local.clock import Clock
 
 pytestmark = pytest.mark.integration
 
@@ -171,49 +172,6 @@ def test_a_wrong_secret_and_a_throttled_call_come_with_the_clouds_codes(
     site.cloud.faults.add(Fault("slb.*", error=Refusal(400, "Throttling.User", "Request was denied.")))
     assert code_of(lambda: client.describe_load_balancers(wanted)) == "Throttling.User"
     assert client.describe_load_balancers(wanted).body.total_count == 0
-
-
-def test_a_parameter_that_is_unknown_missing_or_of_another_type_is_refused(served: tuple[Site, str]) -> None:
-    _, host = served
-    client = connect("slb", host)
-    call = {"version": "2014-05-15", "protocol": "HTTPS", "pathname": "/", "method": "POST", "auth_type": "AK"}
-    core, runtime = Lazy(f"{CORE}.models"), Lazy("darabonba.runtime")
-    params = core.Params(
-        action="DescribeLoadBalancers", style="RPC", req_body_type="formData", body_type="json", **call
-    )
-    query = {"RegionId": REGION, "Regoin": "y"}
-
-    unknown = code_of(lambda: client.call_api(params, core.OpenApiRequest(query=query), runtime.RuntimeOptions()))
-    wrong = slb.DescribeLoadBalancersRequest(region_id=REGION, page_number="first", page_size=10)
-
-    assert unknown == "UnknownParameter"
-    assert code_of(lambda: client.describe_load_balancers(wrong)) == "InvalidPageNumber"
-    assert code_of(lambda: client.describe_load_balancers(slb.DescribeLoadBalancersRequest())) == "MissingRegionId"
-
-
-def test_a_lost_answer_and_the_same_token_make_one_load_balancer(served: tuple[Site, str]) -> None:
-    site, host = served
-    client = connect("slb", host)
-    wanted = slb.CreateLoadBalancerRequest(region_id=REGION, instance_charge_type="PayByCLCU", client_token="one")
-    site.cloud.faults.add(Fault("slb.CreateLoadBalancer", loses_answer=True))
-
-    with pytest.raises(Lazy("darabonba.exceptions").UnretryableException):
-        client.create_load_balancer(wanted)
-    made = client.create_load_balancer(wanted).body.load_balancer_id
-
-    found = client.describe_load_balancers(slb.DescribeLoadBalancersRequest(region_id=REGION)).body
-    assert [each.load_balancer_id for each in found.load_balancers.load_balancer] == [made]
-
-
-def test_a_late_answer_comes_late(served: tuple[Site, str]) -> None:
-    site, host = served
-    client = connect("slb", host)
-    site.cloud.faults.add(Fault("slb.*", delay=0.3))
-    began = time.monotonic()
-
-    client.describe_load_balancers(slb.DescribeLoadBalancersRequest(region_id=REGION))
-
-    assert time.monotonic() - began >= 0.3
 
 
 def test_a_key_of_sts_signs_requests(served: tuple[Site, str]) -> None:

@@ -6,16 +6,17 @@ from pathlib import Path
 
 from local.alicloud.cloud import AliCloud
 from tests.local.alicloud.caller import call
-from tests.local.alicloud.conftest import Clock, site_in
+from tests.local.alicloud.conftest import NOW, site_in
 from tests.local.alicloud.test_clb import balancer, group, listener
 from tests.local.alicloud.test_nlb import balancer as nlb
 from tests.local.alicloud.test_nlb import group as server_group
 from tests.local.alicloud.test_nlb import listener as nlb_listener
 from tests.local.alicloud.test_routes import entry
+from tests.local.clock import Clock
 
 
 def test_a_restart_keeps_objects_tokens_and_running_jobs(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(NOW)
     site = site_in(AliCloud(tmp_path / "cloud.db", clock=clock, job_seconds=5.0), clock)
     lb = balancer(site, ClientToken="one")
     rsp = group(site, lb, *site.machines)

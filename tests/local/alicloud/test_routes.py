@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from local.alicloud import machines
-from local.alicloud.routes import DUPLICATE
 from tests.local.alicloud.caller import Refused, call
 from tests.local.alicloud.conftest import Site
 
@@ -25,17 +24,6 @@ def entry(site: Site, number: int, hop: str | None = None) -> dict[str, str]:
 def listed(site: Site, **filters: Any) -> list[str]:
     answer = call(site.cloud, "vpc.DescribeRouteEntryList", RouteTableId=site.table, MaxResult=500, **filters)
     return [each["DestinationCidrBlock"] for each in answer["RouteEntrys"]["RouteEntry"]]
-
-
-def test_instances_are_found_by_id_and_unknown_ids_are_left_out(site: Site) -> None:
-    wanted = [site.machines[1], "i-none", site.machines[0]]
-
-    answer = call(site.cloud, "ecs.DescribeInstances", InstanceIds=json.dumps(wanted), MaxResults=100)
-
-    found = answer["Instances"]["Instance"]
-    assert [each["InstanceId"] for each in found] == [site.machines[1], site.machines[0]]
-    assert found[0]["VpcAttributes"]["PrivateIpAddress"]["IpAddress"] == ["192.168.0.11"]
-    assert found[0]["ZoneId"] == "cn-hangzhou-h"
 
 
 def test_more_than_a_hundred_ids_are_refused(site: Site) -> None:
@@ -78,34 +66,6 @@ def test_an_instance_has_its_elastic_ip_and_further_interfaces(site: Site) -> No
     assert by_address["NetworkInterfaceId"] == eni
 
 
-def test_the_source_destination_check_is_set(site: Site) -> None:
-    (eni, *_) = call(site.cloud, "ecs.DescribeNetworkInterfaces")["NetworkInterfaceSets"]["NetworkInterfaceSet"]
-    assert eni["SourceDestCheck"] is True
-
-    call(
-        site.cloud,
-        "ecs.ModifyNetworkInterfaceAttribute",
-        NetworkInterfaceId=eni["NetworkInterfaceId"],
-        SourceDestCheck=False,
-    )
-
-    answer = call(site.cloud, "ecs.DescribeNetworkInterfaces", NetworkInterfaceId=[eni["NetworkInterfaceId"]])
-    assert answer["NetworkInterfaceSets"]["NetworkInterfaceSet"][0]["SourceDestCheck"] is False
-
-
-def test_each_route_of_a_batch_succeeds_or_fails_on_its_own(site: Site) -> None:
-    call(site.cloud, "vpc.CreateRouteEntries", RouteEntries=[entry(site, 1)])
-
-    answer = call(
-        site.cloud, "vpc.CreateRouteEntries", RouteEntries=[entry(site, 1), entry(site, 2), entry(site, 3, "i-none")]
-    )
-
-    assert (answer["SuccessCount"], answer["FailedCount"]) == (1, 2)
-    assert [each["FailedCode"] for each in answer["FailedRouteEntries"]] == [DUPLICATE, "InvalidNextHopId.NotFound"]
-    assert listed(site, RouteEntryType="Custom") == ["10.0.1.0/24", "10.0.2.0/24"]
-    assert listed(site, NextHopId=site.machines[0], DestinationCidrBlock="10.0.2.0/24") == ["10.0.2.0/24"]
-
-
 def test_a_table_has_at_most_48_routes_and_a_call_50(site: Site) -> None:
     answer = call(site.cloud, "vpc.CreateRouteEntries", RouteEntries=[entry(site, number) for number in range(50)])
 
@@ -122,16 +82,6 @@ def test_a_route_within_a_vswitch_or_to_a_malformed_block_is_refused(site: Site)
         assert answer["FailedRouteEntries"][0]["FailedCode"] == code
 
 
-def test_routes_are_deleted_in_a_batch(site: Site) -> None:
-    call(site.cloud, "vpc.CreateRouteEntries", RouteEntries=[entry(site, 1), entry(site, 2)])
-    gone = {name: entry(site, 1)[name] for name in ("RouteTableId", "DstCidrBlock", "NextHop")}
-
-    answer = call(site.cloud, "vpc.DeleteRouteEntries", RouteEntries=[gone, {**gone, "DstCidrBlock": "10.9.0.0/24"}])
-
-    assert (answer["SuccessCount"], answer["FailedCount"]) == (1, 1)
-    assert listed(site, RouteEntryType="Custom") == ["10.0.2.0/24"]
-
-
 def test_a_route_outlives_its_machine(site: Site) -> None:
     call(site.cloud, "vpc.CreateRouteEntries", RouteEntries=[entry(site, 1)])
 
@@ -142,21 +92,6 @@ def test_a_route_outlives_its_machine(site: Site) -> None:
     assert call(site.cloud, "ecs.DescribeInstances", InstanceIds=json.dumps(site.machines[:1]))["TotalCount"] == 0
 
 
-def test_one_route_is_created_and_deleted_by_the_single_actions(site: Site) -> None:
-    made = call(
-        site.cloud,
-        "vpc.CreateRouteEntry",
-        RouteTableId=site.table,
-        DestinationCidrBlock="10.0.7.0/24",
-        NextHopId=site.machines[1],
-        NextHopType="Instance",
-    )
-
-    call(site.cloud, "vpc.DeleteRouteEntry", RouteEntryId=made["RouteEntryId"])
-
-    assert listed(site, RouteEntryType="Custom") == []
-
-
 def test_the_quota_of_routes_is_told_by_the_quota_center(site: Site) -> None:
     site.cloud.world.quotas.custom_routes = 7
 
@@ -165,16 +100,3 @@ def test_the_quota_of_routes_is_told_by_the_quota_center(site: Site) -> None:
     assert answer["Quota"]["TotalQuota"] == 7
     with pytest.raises(Refused, match="does not know the quota"):
         call(site.cloud, "quotas.GetProductQuota", ProductCode="ecs", QuotaActionCode="q")
-
-
-def test_networks_are_described(site: Site) -> None:
-    (vpc,) = call(site.cloud, "vpc.DescribeVpcs", VpcId=site.vpc)["Vpcs"]["Vpc"]
-    attribute = call(site.cloud, "vpc.DescribeVpcAttribute", VpcId=site.vpc)
-    subnets = call(site.cloud, "vpc.DescribeVSwitches", VpcId=site.vpc, ZoneId="cn-hangzhou-k")["VSwitches"]["VSwitch"]
-    tables = call(site.cloud, "vpc.DescribeRouteTableList", VpcId=site.vpc)["RouterTableList"]["RouterTableListType"]
-
-    assert vpc["CidrBlock"] == attribute["CidrBlock"] == "192.168.0.0/16"
-    assert [each["VSwitchId"] for each in subnets] == [site.vswitches["cn-hangzhou-k"]]
-    assert [(each["RouteTableId"], each["RouteTableType"]) for each in tables] == [(site.table, "System")]
-    with pytest.raises(Refused, match=r"404 InvalidVSwitchId\.NotFound"):
-        call(site.cloud, "vpc.DescribeVSwitchAttributes", VSwitchId="vsw-none")

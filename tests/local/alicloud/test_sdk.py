@@ -48,11 +48,6 @@ def test_an_action_that_the_sdk_does_not_know_is_refused_when_it_is_registered()
         SLB.action("DescribeLoadBalancerz")
 
 
-def test_an_action_has_only_one_function() -> None:
-    with pytest.raises(ValueError, match=r"slb\.CreateLoadBalancer has two functions"):
-        SLB.action("CreateLoadBalancer")(lambda account, arguments: {})  # noqa: ARG005
-
-
 def test_a_missing_sdk_package_is_reported() -> None:
     with pytest.raises(ModuleNotFoundError, match="alibabacloud_none is not installed"):
         Sdk("alibabacloud_none")
@@ -75,7 +70,7 @@ def test_the_names_and_types_on_the_wire_are_those_of_the_sdks_classes(product: 
 
 def test_every_action_that_is_simulated_is_in_the_table() -> None:
     assert ACTIONS
-    assert sum(len(actions_of(product)) for product in BY_VERSION.values()) == len(TABLE.actions) > 100
+    assert sum(len(actions_of(product)) for product in BY_VERSION.values()) == len(TABLE.actions)
 
 
 def test_the_page_lists_every_action_that_is_simulated() -> None:

@@ -86,8 +86,8 @@ def test_a_route_is_left_if_its_machine_is_gone() -> None:
     with cloud.changing() as account:
         table = account.store.all(machines.ROUTE_TABLE)[0]["id"]
     for number in (0, 1):
-        wanted = {"DestinationCidrBlock": f"10.20.{number}.0/24", "NextHopId": f"i-site{number}"}
-        call(cloud, "vpc.CreateRouteEntry", RouteTableId=table, NextHopType="Instance", **wanted)
+        wanted = {"DstCidrBlock": f"10.20.{number}.0/24", "NextHop": f"i-site{number}", "NextHopType": "Instance"}
+        call(cloud, "vpc.CreateRouteEntries", RouteEntries=[{"RouteTableId": table, **wanted}])
 
     with cloud.changing() as account:
         machines.remove_instance(account, "i-site1")

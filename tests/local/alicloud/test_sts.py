@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from local.alicloud import machines
 from local.alicloud.metadata import TOKEN, TTL
@@ -17,6 +15,7 @@ from local.alicloud.sts import add_issuer, add_role
 from local.http_server import Request
 from tests.local.alicloud.caller import Refused, call, request
 from tests.local.alicloud.conftest import Site
+from tests.local.tokens import signed_token
 
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 EC_KEY = ec.generate_private_key(ec.SECP256R1())
@@ -28,18 +27,10 @@ def public(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> str:
     return key.public_key().public_bytes(pem, kind).decode()
 
 
-def encoded(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).decode().rstrip("=")
-
-
 def token(site: Site, key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey = RSA_KEY, **changed: Any) -> str:
     """A token as an API server issues it."""
-    claims = {"iss": URL, "sub": SUBJECT, "aud": ["sts.aliyuncs.com"], "exp": site.clock() + 600, **changed}
-    signed = ".".join(encoded(json.dumps(each).encode()) for each in ({"alg": "any"}, claims))
-    if isinstance(key, rsa.RSAPrivateKey):
-        return f"{signed}.{encoded(key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
-    r, s = decode_dss_signature(key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
-    return f"{signed}.{encoded(r.to_bytes(32) + s.to_bytes(32))}"
+    claims = {"iss": URL, "sub": SUBJECT, "aud": ["sts.aliyuncs.com"], "exp": site.clock() + 600}
+    return signed_token({**claims, **changed}, key)
 
 
 def assume(site: Site, token: str, key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey = RSA_KEY, **more: Any) -> Any:

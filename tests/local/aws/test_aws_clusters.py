@@ -73,11 +73,6 @@ class Cluster:
     def process(self, machine: str) -> processes.Process | None:
         return processes.find(self.site.folder.process_record(machine))
 
-    def scale(self, size: int) -> None:
-        """Set the group's size, and wait until as many machines run."""
-        self.client("autoscaling").set_desired_capacity(AutoScalingGroupName="workers", DesiredCapacity=size)
-        eventually(lambda: len([m for m in self.machines() if self.process(m["id"])]) == size, f"{size} machines")
-
 
 def eventually(condition: Callable[[], bool], what: str) -> None:
     assert wait_until(condition, PATIENCE), f"not within {PATIENCE:g} s: {what}"
@@ -118,22 +113,6 @@ def cluster(aws_site: AwsSite) -> Iterator[Cluster]:
     cluster = Cluster(aws_site)
     eventually(lambda: len(cluster.nodes()) == 1, "a node")
     yield cluster
-
-
-def test_describe_cluster_returns_the_facts_of_its_control_plane(cluster: Cluster) -> None:
-    described = cluster.described()
-
-    assert described["endpoint"] == f"https://127.{cluster.site.block.base}.1.1:6443"
-    assert base64.b64decode(described["certificateAuthority"]["data"]).startswith(b"-----BEGIN CERTIFICATE-----")
-    assert described["version"] == "1.37"
-    assert described["kubernetesNetworkConfig"]["serviceIpv4Cidr"] == str(cluster.site.block.network(0).services)
-
-
-def test_the_creator_of_a_cluster_administers_it(cluster: Cluster) -> None:
-    kube = cluster.kube()
-
-    assert kube.list(NODES).items
-    kube.close()
 
 
 @pytest.mark.parametrize("bearer", ["k8s-aws-v1.abc", "guessed"])
@@ -181,19 +160,6 @@ def test_a_control_plane_that_was_killed_heals(cluster: Cluster) -> None:
     eventually(lambda: cluster.described()["status"] == "ACTIVE", "the cluster says so")
 
 
-def test_a_killed_machine_is_a_stopped_instance_and_boots_when_it_is_started(cluster: Cluster) -> None:
-    (machine,) = cluster.machines()
-    process = cluster.process(machine["id"])
-    assert process is not None
-
-    process.signal(signal.SIGKILL)
-
-    eventually(lambda: cluster.site.crashed_machines() == [machine["node_name"]], "the instance is stopped")
-    cluster.site.boot_crashed_machines()
-    eventually(lambda: cluster.process(machine["id"]) is not None, "it runs again")
-    assert cluster.machines()[0]["state"] == "running"
-
-
 def test_everything_runs_again_after_a_stop_of_the_site(cluster: Cluster) -> None:
     (machine,) = cluster.machines()
     cluster.site.down(keep_data=True)
@@ -204,16 +170,6 @@ def test_everything_runs_again_after_a_stop_of_the_site(cluster: Cluster) -> Non
     eventually(lambda: cluster.process(machine["id"]) is not None, "the machine boots")
     eventually(lambda: bool(cluster.nodes()), "the control plane answers")
     assert cluster.site.crashed_machines() == []
-
-
-def test_growing_a_group_adds_nodes_and_shrinking_it_removes_machines(cluster: Cluster) -> None:
-    cluster.scale(2)
-    eventually(lambda: len(cluster.nodes()) == 2, "a second node")
-
-    cluster.scale(1)
-
-    folders = cluster.site.folder.machine("x").parent
-    eventually(lambda: len(list(folders.iterdir())) == 1, "the terminated one's folder is gone")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from local.aws.signatures import Refused, Request, signature_of, verify
 
 KEY, SECRET = "AKIAEXAMPLEEXAMPLE12", "a-secret"
 SECRETS = {KEY: SECRET}
-NO_SECRETS: dict[str, str] = {}
+
+
 URL = "http://127.16.0.1:7070/clusters/a%20b?x=1&a=~%2B"
 
 
@@ -100,21 +101,6 @@ def test_a_changed_signed_header_is_refused() -> None:
     request = presigned()
 
     assert refusal(replace(request, headers={**request.headers, "x-k8s-aws-id": "c2"})) == "SignatureDoesNotMatch"
-
-
-def test_another_secret_is_refused() -> None:
-    assert refusal(signed_in_header(secret="guessed")) == "SignatureDoesNotMatch"
-
-
-def test_an_unknown_key_is_refused() -> None:
-    request = signed_in_header()
-    signature = signature_of(request)
-    assert signature is not None
-
-    with pytest.raises(Refused) as raised:
-        verify(request, signature, NO_SECRETS.get)
-
-    assert raised.value.code == "InvalidClientTokenId"
 
 
 def test_a_presigned_request_expires_when_it_says() -> None:

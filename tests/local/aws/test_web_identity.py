@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from local.aws.signatures import Refused
 from local.aws.web_identity import Provider, check_token, check_trust, claims_of
 from local.control_plane.pki import create_signing_key
+from tests.local.tokens import signed_token
 
 PRIVATE, PUBLIC = create_signing_key()
 URL = "oidc.eks.eu-central-1.amazonaws.com/id/ABC"
@@ -22,24 +20,13 @@ PROVIDER = Provider(f"arn:aws:iam::123456789012:oidc-provider/{URL}", URL, ("sts
 ACCOUNT = "system:serviceaccount:kube-system:ccm"
 
 
-def encoded(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).decode().rstrip("=")
-
-
 def token(key: str = PRIVATE, **changed: Any) -> str:
     """A token as the API server issues it."""
-    claims = {
-        "iss": f"https://{URL}",
-        "sub": ACCOUNT,
-        "aud": ["sts.amazonaws.com"],
-        "exp": (datetime.now(UTC) + timedelta(hours=1)).timestamp(),
-        **changed,
-    }
-    signed = ".".join(encoded(json.dumps(each).encode()) for each in ({"alg": "ES256"}, claims))
+    expires = (datetime.now(UTC) + timedelta(hours=1)).timestamp()
+    claims = {"iss": f"https://{URL}", "sub": ACCOUNT, "aud": ["sts.amazonaws.com"], "exp": expires, **changed}
     private = serialization.load_pem_private_key(key.encode(), None)
     assert isinstance(private, ec.EllipticCurvePrivateKey)
-    r, s = decode_dss_signature(private.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
-    return f"{signed}.{encoded(r.to_bytes(32) + s.to_bytes(32))}"
+    return signed_token(claims, private)
 
 
 def trust(conditions: dict[str, Any] | None = None, **changed: Any) -> dict[str, Any]:

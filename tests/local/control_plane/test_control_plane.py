@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
 from collections.abc import Callable
@@ -18,13 +17,17 @@ import urllib3
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CONFIG_MAPS,
+    CSI_NODES,
     ENDPOINT_SLICES,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     SECRETS,
     SERVICE_ACCOUNTS,
+    VOLUME_ATTACHMENTS,
     ForbiddenError,
     Kube,
-    UnreachableError,
+    Resource,
 )
 from local import processes
 from local.control_plane.binaries import Binaries
@@ -37,7 +40,7 @@ from local.control_plane.components import (
     ETCD_CLIENT_PORT,
 )
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
-from local.ports import PortBusyError, unused_address
+from local.ports import unused_address
 from local.processes import Process
 from tests.waiting import eventually
 
@@ -99,6 +102,25 @@ def test_a_node_may_not_give_itself_the_control_planes_label(running: ControlPla
         kubelet.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "thrifty", "labels": labels}})
 
 
+@pytest.mark.parametrize(
+    ("resource", "namespace"),
+    [
+        (SECRETS, "default"),
+        (PERSISTENT_VOLUME_CLAIMS, "default"),
+        (PERSISTENT_VOLUMES, None),
+        (VOLUME_ATTACHMENTS, None),
+        (CSI_NODES, None),
+    ],
+)
+def test_a_node_may_not_read_what_none_of_its_pods_uses(
+    running: ControlPlane, resource: Resource, namespace: str | None
+) -> None:
+    kubelet = client(running, "system:node:thrifty", "system:nodes")
+
+    with pytest.raises(ForbiddenError):
+        kubelet.get(resource, "of-others", namespace)
+
+
 def test_a_cluster_certificate_does_not_open_etcd(running: ControlPlane) -> None:
     assert get_from_etcd(running, as_client="etcd-client") == 200
 
@@ -119,20 +141,6 @@ def test_starting_a_running_control_plane_changes_nothing(running: ControlPlane)
     running.start()
 
     assert {name: process_of(running, name) for name in COMPONENTS} == before
-
-
-def test_objects_survive_stop_and_start(running: ControlPlane) -> None:
-    kept = client(running).create(CONFIG_MAPS, config_map("kept-over-a-stop"), "default")
-
-    running.stop()
-    with pytest.raises(UnreachableError):
-        client(running).get(CONFIG_MAPS, "kept-over-a-stop", "default")
-    assert not running.is_running()
-    running.start()
-    running.wait_ready()
-
-    found = client(running).get(CONFIG_MAPS, "kept-over-a-stop", "default")
-    assert found["metadata"]["uid"] == kept["metadata"]["uid"]
 
 
 @pytest.mark.parametrize("victims", [[API_SERVER], [ETCD], list(COMPONENTS)])
@@ -173,41 +181,6 @@ def test_components_that_ended_without_the_api_server_are_restarted_with_it(bina
         assert control_plane.is_running()
     finally:
         control_plane.stop()
-
-
-def test_a_record_whose_pid_belongs_to_another_process_is_stale(
-    make_control_plane: MakeControlPlane, tmp_path: Path
-) -> None:
-    control_plane = make_control_plane(tmp_path)
-    bystander = processes.start("bystander", ["sleep", "600"], record=tmp_path / "b.json", log=tmp_path / "b.log")
-    try:
-        stale = json.loads(bystander.record.read_text()) | {"name": API_SERVER, "start_ticks": 1}
-        record = tmp_path / "processes" / f"{API_SERVER}.json"
-        record.parent.mkdir()
-        record.write_text(json.dumps(stale))
-
-        control_plane.start()
-        control_plane.stop()
-
-        assert bystander.is_running()
-    finally:
-        bystander.stop(5)
-
-
-def test_a_busy_port_is_reported_with_its_holder_and_nothing_is_left_running(
-    make_control_plane: MakeControlPlane, tmp_path: Path
-) -> None:
-    control_plane = make_control_plane(tmp_path)
-
-    with (
-        socket.create_server((host_of(control_plane), 6443)),
-        pytest.raises(
-            PortBusyError, match=r"kube-apiserver cannot listen on 127\.[\d.]+:6443: the port is in use by pid \d+ \("
-        ),
-    ):
-        control_plane.start()
-
-    assert not processes.find_all(tmp_path / "processes")
 
 
 def test_concurrent_starts_start_the_control_plane_once(make_control_plane: MakeControlPlane, tmp_path: Path) -> None:

@@ -70,24 +70,6 @@ def test_the_cas_and_the_token_key_are_made_once_and_everything_else_is_signed_a
     }
 
 
-def test_etcd_trusts_another_ca_than_the_cluster(layout: Layout) -> None:
-    etcd, cluster = (layout.certificate(name).read_bytes() for name in ("etcd-ca", "ca"))
-    client = x509.load_pem_x509_certificate(layout.certificate("etcd-client").read_bytes())
-
-    client.verify_directly_issued_by(x509.load_pem_x509_certificate(etcd))
-    with pytest.raises(ValueError, match="Issuer"):
-        client.verify_directly_issued_by(x509.load_pem_x509_certificate(cluster))
-
-
-def test_kubelets_trust_another_ca_than_the_cluster_whose_certificates_nodes_and_admins_have(layout: Layout) -> None:
-    kubelets, cluster = (layout.certificate(name).read_bytes() for name in ("kubelet-client-ca", "ca"))
-    client = x509.load_pem_x509_certificate(layout.certificate("kubelet-client").read_bytes())
-
-    client.verify_directly_issued_by(x509.load_pem_x509_certificate(kubelets))
-    with pytest.raises(ValueError, match="Issuer"):
-        client.verify_directly_issued_by(x509.load_pem_x509_certificate(cluster))
-
-
 def test_written_keys_are_private_and_not_shown_in_a_representation(layout: Layout) -> None:
     pair = pki.Authority.create("ca").issue_client("jane")
 

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from local.forwarding import affinity
 from local.forwarding.affinity import ClientAffinity
+from tests.local.clock import Clock
 
 A, B = ("127.2.0.1", 80), ("127.2.0.2", 80)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_a_client_keeps_its_backend_while_it_comes_back_in_time() -> None:

@@ -9,30 +9,16 @@ import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from local.forwarding.target import Chooser, Target
 from local.forwarding.tcp_forwarder import TcpForwarder
 from local.forwarding.udp_forwarder import UdpForwarder
+from tests.local.scenarios import DEADLINE, free_port, run, udp_client, udp_echo, until
 
 HOST = "127.2.200.1"
-DEADLINE = 60
-
-
-def run(scenario: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(DEADLINE):
-            await scenario()
-
-    asyncio.run(bounded())
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(DEADLINE):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 def to(*targets: Target) -> Chooser:
@@ -40,9 +26,7 @@ def to(*targets: Target) -> Chooser:
 
 
 def closed_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> Target:
-    with socket.socket(socket.AF_INET, kind) as sock:
-        sock.bind((HOST, 0))
-        return HOST, sock.getsockname()[1]
+    return HOST, free_port(HOST, kind)
 
 
 @asynccontextmanager
@@ -162,15 +146,6 @@ def test_a_client_without_a_backend_is_disconnected_and_counted() -> None:
     run(scenario)
 
 
-def test_a_refusing_backend_is_skipped_for_the_next() -> None:
-    async def scenario() -> None:
-        async with tcp_backend(shout_at_end_of_input) as backend:
-            forwarder = TcpForwarder(to(closed_port(), backend))
-            assert await answer_through(forwarder, b"x") == b"X"
-
-    run(scenario)
-
-
 def test_a_slow_forwarder_does_not_abandon_a_backend_that_accepted() -> None:
     async def scenario() -> None:
         async with tcp_backend(shout_at_end_of_input) as backend:
@@ -276,97 +251,49 @@ def test_data_that_arrive_as_the_idle_timeout_fires_cause_no_error() -> None:
     run(scenario)
 
 
-class _UdpEcho(asyncio.DatagramProtocol):
-    def __init__(self, name: bytes) -> None:
-        self.name = name
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.DatagramTransport, transport)
-
-    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        self.transport.sendto(self.name + b":" + data, addr)
-
-
-async def udp_backend(name: bytes) -> tuple[Target, asyncio.DatagramTransport]:
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.create_datagram_endpoint(lambda: _UdpEcho(name), local_addr=(HOST, 0))
-    return transport.get_extra_info("sockname"), transport
-
-
-class _UdpClient(asyncio.DatagramProtocol):
-    def __init__(self) -> None:
-        self.received: asyncio.Queue[bytes] = asyncio.Queue()
-
-    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:  # noqa: ARG002
-        self.received.put_nowait(data)
-
-
-async def udp_client(port: int) -> tuple[_UdpClient, asyncio.DatagramTransport]:
-    transport, protocol = await asyncio.get_running_loop().create_datagram_endpoint(
-        _UdpClient, local_addr=(HOST, 0), remote_addr=(HOST, port)
-    )
-    return protocol, transport
-
-
 def test_each_udp_client_keeps_its_own_backend() -> None:
     async def scenario() -> None:
-        one, transport_one = await udp_backend(b"one")
-        two, transport_two = await udp_backend(b"two")
-        choices = iter([one, two])
+        choices = iter([await udp_echo("one", HOST), await udp_echo("two", HOST)])
         forwarder = UdpForwarder(lambda _client, _tried: next(choices))
         port = await forwarder.listen(HOST, 0)
-        first, first_transport = await udp_client(port)
-        second, second_transport = await udp_client(port)
+        first, second = await udp_client(HOST, port), await udp_client(HOST, port)
 
-        answers = []
-        for client, transport in ((first, first_transport), (second, second_transport), (first, first_transport)):
-            transport.sendto(b"hi")
-            answers.append(await client.received.get())
+        answers = [await client.ask(b"hi") for client in (first, second, first)]
 
         assert answers == [b"one:hi", b"two:hi", b"one:hi"]
         assert (forwarder.counters.connections, forwarder.open_sessions) == (2, 2)
         forwarder.close()
-        for transport in (transport_one, transport_two, first_transport, second_transport):
-            transport.close()
 
     run(scenario)
 
 
 def test_an_idle_udp_session_ends() -> None:
     async def scenario() -> None:
-        backend, backend_transport = await udp_backend(b"b")
-        forwarder = UdpForwarder(to(backend), idle_timeout=0.1)
-        _, client_transport = await udp_client(await forwarder.listen(HOST, 0))
+        forwarder = UdpForwarder(to(await udp_echo("b", HOST)), idle_timeout=0.1)
+        client = await udp_client(HOST, await forwarder.listen(HOST, 0))
         # Do not wait for an answer: the session may end before a slow backend sends it.
-        client_transport.sendto(b"hi")
+        client.send(b"hi")
         await until(lambda: forwarder.counters.connections == 1)
 
         await until(lambda: forwarder.open_sessions == 0)
 
         assert not forwarder.counters.active
         forwarder.close()
-        backend_transport.close()
-        client_transport.close()
 
     run(scenario)
 
 
 def test_a_udp_client_whose_backend_refuses_gets_another() -> None:
     async def scenario() -> None:
-        backend, backend_transport = await udp_backend(b"b")
-        gone = closed_port(socket.SOCK_DGRAM)
-        choices = iter([gone, backend])
+        choices = iter([closed_port(socket.SOCK_DGRAM), await udp_echo("b", HOST)])
         forwarder = UdpForwarder(lambda _client, _tried: next(choices))
-        client, client_transport = await udp_client(await forwarder.listen(HOST, 0))
+        client = await udp_client(HOST, await forwarder.listen(HOST, 0))
 
-        client_transport.sendto(b"lost")
+        client.send(b"lost")
         await until(lambda: forwarder.counters.connections == 1 and forwarder.open_sessions == 0)
-        client_transport.sendto(b"found")
 
-        assert await client.received.get() == b"b:found"
+        assert await client.ask(b"found") == b"b:found"
         forwarder.close()
-        backend_transport.close()
-        client_transport.close()
 
     run(scenario)
 
@@ -374,14 +301,13 @@ def test_a_udp_client_whose_backend_refuses_gets_another() -> None:
 def test_a_datagram_for_a_backend_that_cannot_be_dialled_is_counted_as_refused() -> None:
     async def scenario() -> None:
         forwarder = UdpForwarder(to(("255.255.255.255", 9)))  # a broadcast, which the kernel forbids
-        _, client_transport = await udp_client(await forwarder.listen(HOST, 0))
+        client = await udp_client(HOST, await forwarder.listen(HOST, 0))
 
-        client_transport.sendto(b"hi")
+        client.send(b"hi")
         await until(lambda: forwarder.counters.refused == 1)
 
         assert (forwarder.open_sessions, dict(forwarder.counters.active)) == (0, {})
         forwarder.close()
-        client_transport.close()
 
     run(scenario)
 

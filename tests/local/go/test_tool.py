@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from local.control_plane.actionlint import ACTIONLINT
-from local.control_plane.prometheus import PROMETHEUS, PROMTOOL, promtool
+from local.control_plane.prometheus import promtool
 from local.errors import BuildError, Report
 from local.go import tool
 from local.go.tool import GoTool
@@ -68,18 +67,6 @@ def test_a_binary_with_other_build_tags_is_another_one() -> None:
 def test_a_module_that_is_not_required_is_named() -> None:
     with pytest.raises(BuildError, match=r"lint/go\.mod does not require example\.com/other"):
         LINT.version("example.com/other")
-
-
-def test_actionlint_is_pinned_in_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool, "TOOLS", Path(__file__).parents[3] / "tools")
-
-    assert ACTIONLINT.version() == "v1.7.12"
-
-
-def test_prometheus_is_pinned_in_tools_without_service_discovery(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool, "TOOLS", Path(__file__).parents[3] / "tools")
-
-    assert {(tool.version(), tool.tags) for tool in (PROMETHEUS, PROMTOOL)} == {("v0.315.0", "remove_all_sd")}
 
 
 def test_a_promtool_on_path_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

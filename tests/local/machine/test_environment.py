@@ -82,11 +82,6 @@ def test_references_to_earlier_variables_are_expanded_and_to_later_ones_are_not(
     assert env["B"] == "1$(C) $(A) 6443"
 
 
-def test_the_api_server_is_reached_at_its_own_endpoint() -> None:
-    env = env_of([])
-    assert (env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"]) == ("127.16.1.1", "6443")
-
-
 def test_secret_and_config_map_values_are_used_and_env_overrides_env_from() -> None:
     sources = Sources(
         secrets={"s": {"data": {"token": base64.b64encode(b"t0p").decode()}}},

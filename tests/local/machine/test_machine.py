@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,7 +21,6 @@ import pytest
 
 from cloud_controller.kube import (
     CONFIG_MAPS,
-    DEPLOYMENTS,
     ENDPOINT_SLICES,
     EVENTS,
     LEASES,
@@ -38,20 +36,12 @@ from cloud_controller.kube import (
 from local.addresses import socket_address
 from local.control_plane.binaries import ensure
 from local.control_plane.control_plane import ControlPlane
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.control_plane
 
 PATIENCE = 60.0
 TTL = timedelta(hours=1)
-
-
-def eventually(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
-    """Wait until the condition is true and return its value."""
-    deadline = time.monotonic() + patience
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"not within {patience:g} s: {what}; last seen: {value!r}"
-        time.sleep(0.1)
-    return value
 
 
 @dataclass
@@ -171,25 +161,24 @@ class Cluster:
         }
         return self.kube.create(PODS, pod, "default")
 
-    def phase_is(self, name: str, phase: str) -> Object:
-        """Wait for the pod's phase and return the pod."""
+    def pod_that(self, name: str, holds: Callable[[Object], bool], what: str) -> Object:
+        """Wait for the pod to be so and return it."""
 
         def reached() -> Object | None:
             pod = self.pod(name)
-            return pod if pod is not None and pod["status"]["phase"] == phase else None
+            return pod if pod is not None and holds(pod) else None
 
-        found: Object = eventually(reached, f"pod {name} is {phase}; events: {self.events(name)}")
+        found = eventually(reached, f"pod {name} {what}; events: {self.events(name)}")
+        assert found is not None
         return found
+
+    def phase_is(self, name: str, phase: str) -> Object:
+        """Wait for the pod's phase and return the pod."""
+        return self.pod_that(name, lambda pod: pod["status"]["phase"] == phase, f"is {phase}")
 
     def readiness_is(self, name: str, ready: bool) -> Object:
         """Wait until the pod is ready, or unready, and return it."""
-
-        def reached() -> Object | None:
-            pod = self.pod(name)
-            return pod if pod is not None and pod_is_ready(pod) is ready else None
-
-        found: Object = eventually(reached, f"pod {name} has readiness {ready}; events: {self.events(name)}")
-        return found
+        return self.pod_that(name, lambda pod: pod_is_ready(pod) is ready, f"has readiness {ready}")
 
     def events(self, about: str) -> list[str]:
         """`REASON: message` of each event of an object."""
@@ -281,45 +270,10 @@ def shell(script: str, **more: Any) -> Object:
     return {"command": ["sh", "-c", script], "env": POD_ENV, **more}
 
 
-def deploy(cluster: Cluster, name: str, replicas: int, container: Object, service_port: Object) -> Object:
-    """A Deployment of one container and a NodePort Service in front of it; returns the Service."""
-    labels = {"app": name}
-    template = {
-        "metadata": {"labels": labels},
-        "spec": {"terminationGracePeriodSeconds": 5, "containers": [{"name": "c", **container}]},
-    }
-    deployment: Object = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
-    }
-    service: Object = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": name},
-        "spec": {"type": "NodePort", "selector": labels, "ports": [service_port]},
-    }
-    cluster.kube.create(DEPLOYMENTS, deployment, "default")
-    return cluster.kube.create(SERVICES, service, "default")
-
-
 def get(url: str, client: str = "127.0.0.1") -> Object | None:
     """The web workload's JSON answer to a client of this address, or None without one."""
     status, answer = answer_of(url, client)
     return answer if status == 200 else None
-
-
-def status_and_endpoints(url: str) -> tuple[int, int] | None:
-    """A health check node port's answer, or None if it is closed."""
-    status, answer = answer_of(url, "127.0.0.1")
-    return (status, answer.get("localEndpoints", -1)) if status else None  # one that is being closed gives no answer
-
-
-def two_pods(url: str) -> set[str] | None:
-    """The pods that answer four requests, if there are two."""
-    names = {str(answer["pod"]) for _ in range(4) if (answer := get(url))}
-    return names if len(names) == 2 else None
 
 
 def answer_of(url: str, client: str) -> tuple[int, Object]:
@@ -373,102 +327,14 @@ def test_a_machine_registers_its_node_tainted_and_renews_its_lease(cluster: Clus
         {"type": "Hostname", "address": "fresh"},
     ]
     lease = eventually(lambda: cluster.lease("fresh"), "there is a lease")
+    assert lease is not None
     assert lease["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
     first = lease["spec"]["renewTime"]
     eventually(lambda: (cluster.lease("fresh") or lease)["spec"]["renewTime"] != first, "the lease is renewed")
     cluster.remove(machine)
 
 
-def test_a_machine_with_a_provider_id_registers_it(cluster: Cluster) -> None:
-    machine = cluster.machine("with-id", provider_id="mycloud://local/zone-a/i-1")
-    eventually(lambda: cluster.is_ready("with-id"), "node with-id is ready")
-    assert cluster.node("with-id")["spec"]["providerID"] == "mycloud://local/zone-a/i-1"
-    cluster.remove(machine)
-
-
-def test_a_reboot_keeps_foreign_fields_and_runs_the_pods_again(cluster: Cluster) -> None:
-    machine = cluster.ready_machine("rebooted")
-    addresses = [{"type": "InternalIP", "address": machine.address}]
-    cluster.kube.patch(NODES, "rebooted", {"metadata": {"labels": {"zone": "z"}}}, type=PatchType.MERGE)
-    status = {"status": {"addresses": addresses}}
-    cluster.kube.patch(NODES, "rebooted", status, type=PatchType.MERGE, subresource="status")
-    cluster.run_pod("survivor", "rebooted", WEB)
-    before = cluster.readiness_is("survivor", True)
-    uid = cluster.node("rebooted")["metadata"]["uid"]
-
-    assert machine.end() == 0
-    assert not is_running(pid_of(before))
-    machine.boot()
-
-    def restarted() -> bool:
-        pod = cluster.pod("survivor")
-        return pod is not None and pod["status"]["containerStatuses"][0]["restartCount"] == 1
-
-    eventually(restarted, "the pod runs again")
-    cluster.readiness_is("survivor", True)
-    node = cluster.node("rebooted")
-    assert node["metadata"]["uid"] == uid
-    assert node["metadata"]["labels"]["zone"] == "z"
-    assert node["status"]["addresses"] == addresses
-    # It may have been down long enough for the unreachable taint, which is removed; an uninitialized one would stay.
-    eventually(lambda: "taints" not in cluster.node("rebooted")["spec"], "no taint is left")
-    cluster.remove(machine)
-
-
-def test_a_killed_machine_leaves_no_process_and_its_node_goes_not_ready_until_it_boots(cluster: Cluster) -> None:
-    machine = cluster.ready_machine("killed")
-    cluster.run_pod("victim", "killed", WEB)
-    pid = pid_of(cluster.readiness_is("victim", True))
-
-    machine.end(signal.SIGKILL)
-
-    eventually(lambda: not is_running(pid), "the pod's process ends")
-    eventually(lambda: not cluster.is_ready("killed"), "the node is not ready")
-    cluster.readiness_is("victim", False)
-    machine.boot()
-    eventually(lambda: cluster.is_ready("killed"), "the node is ready again")
-    cluster.readiness_is("victim", True)
-    cluster.remove(machine)
-
-
 # --------------------------------------------------------------------------------------------------------- forwarding
-
-
-def test_a_deployment_answers_through_node_port_and_cluster_ip(cluster: Cluster, worker: Machine) -> None:
-    service = deploy(cluster, "web", 2, {"image": "registry.local/web:1", **WEB}, {"port": 8080, "targetPort": "http"})
-
-    node_port = service["spec"]["ports"][0]["nodePort"]
-    url = f"http://{worker.socket_address}:{node_port}/path"
-    eventually(lambda: get(url), "the node port answers")
-    # In turn, once both are ready.
-    answered = eventually(lambda: two_pods(url), "both pods answer")
-    names = {pod["metadata"]["name"] for pod in cluster.kube.list(PODS, "default", label_selector="app=web").items}
-    assert answered == names
-    answer = get(url)
-    assert answer is not None
-    assert (answer["node"], answer["path"]) == ("worker", "/path")
-    cluster_ip = "127" + service["spec"]["clusterIP"].removeprefix("10")
-    assert get(f"http://{cluster_ip}:8080/") is not None
-
-
-def test_udp_reaches_a_pod_through_the_node_port(cluster: Cluster, worker: Machine) -> None:
-    container = {"image": "registry.local/echo-udp:1", "env": POD_ENV}
-    service = deploy(cluster, "echo", 1, container, {"port": 8053, "protocol": "UDP"})
-    target = (worker.socket_address, service["spec"]["ports"][0]["nodePort"])
-
-    def echo() -> bytes | None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-            client.settimeout(1)
-            try:
-                client.connect(target)
-                client.send(b"hello")
-                return client.recv(100)
-            except OSError:
-                return None
-
-    answer = eventually(echo, "a datagram comes back")
-    assert answer.startswith(b"echo-")
-    assert answer.endswith(b" hello")
 
 
 def test_readiness_takes_an_endpoint_out_and_puts_it_back(cluster: Cluster, worker: Machine) -> None:
@@ -492,33 +358,6 @@ def test_readiness_takes_an_endpoint_out_and_puts_it_back(cluster: Cluster, work
     cluster.has_event("switch", "Unhealthy: Readiness probe failed")
     slices = cluster.kube.list(ENDPOINT_SLICES, "default", label_selector="kubernetes.io/service-name=switch").items
     assert [endpoint["conditions"]["ready"] for s in slices for endpoint in s["endpoints"]] == [False]
-
-
-def test_with_traffic_policy_local_only_a_node_with_a_ready_pod_serves_and_shows_it_the_client(
-    cluster: Cluster, worker: Machine
-) -> None:
-    idle = cluster.ready_machine("idle")
-    cluster.run_pod("only-here", "worker", WEB)
-    spec = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "selector": {"app": "only-here"}}
-    body = {"metadata": {"name": "local"}, "spec": {**spec, "ports": [{"port": 8080}]}}
-    service = cluster.kube.create(SERVICES, body, "default")
-    port, health_port = service["spec"]["ports"][0]["nodePort"], service["spec"]["healthCheckNodePort"]
-
-    def health(machine: Machine) -> tuple[int, int] | None:
-        return status_and_endpoints(f"http://{machine.socket_address}:{health_port}/")
-
-    eventually(lambda: health(worker) == (200, 1), "the node with the pod is vouched for")
-    eventually(lambda: health(idle) == (503, 0), "the node without is not")
-    answer = get(f"http://{worker.socket_address}:{port}/", client="127.2.9.9")
-    assert answer is not None
-    assert answer["client"] == "127.2.9.9"
-    assert get(f"http://{idle.socket_address}:{port}/") is None
-
-    cluster.kube.delete(PODS, "only-here", "default")
-    eventually(lambda: health(worker) == (503, 0), "nor is the other, once the pod is gone")
-    cluster.kube.delete(SERVICES, "local", "default")
-    eventually(lambda: health(worker) is None, "the health port goes with the Service")
-    cluster.remove(idle)
 
 
 def test_the_proxier_reports_its_health(worker: Machine) -> None:
@@ -606,16 +445,6 @@ def test_a_deleted_pod_gets_its_grace_before_its_object_is_deleted(cluster: Clus
     assert not is_running(pid_of(pod))
     # As with a real kubelet, its remains are cleared afterwards.
     eventually(lambda: not (worker.directory / "pods" / pod["metadata"]["uid"]).exists(), "its folder is gone")
-
-
-def test_a_pod_that_ignores_sigterm_is_killed_at_the_end_of_its_grace(cluster: Cluster, worker: Machine) -> None:
-    cluster.run_pod("stubborn", worker.name, shell("trap '' TERM; while :; do sleep 0.1; done"))
-    pod = cluster.readiness_is("stubborn", True)
-
-    cluster.kube.delete(PODS, "stubborn", "default", grace_seconds=1)
-
-    eventually(lambda: cluster.pod("stubborn") is None, "the object is gone")
-    assert not is_running(pid_of(pod))
 
 
 def test_a_container_that_fails_is_restarted_with_backoff_and_remembers_its_end(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
@@ -13,23 +12,9 @@ from urllib3 import BaseHTTPResponse
 from local.http_client import HttpError, on_thread, request
 from local.machine.proxier import Forwarding, HealthPorts
 from local.machine.proxy_rules import Listener, Route, ServiceHealth, Target
+from tests.local.scenarios import DEADLINE, free_port, run
 
 HOST = "127.2.200.3"
-DEADLINE = 60
-
-
-def run(scenario: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(DEADLINE):
-            await scenario()
-
-    asyncio.run(bounded())
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind((HOST, 0))
-        return int(sock.getsockname()[1])
 
 
 async def backend(name: bytes) -> tuple[Target, asyncio.Server]:
@@ -67,7 +52,7 @@ def test_new_connections_take_turns_and_an_established_one_survives_every_change
     async def scenario() -> None:
         one, first_server = await backend(b"one")
         two, second_server = await backend(b"two")
-        port = free_port()
+        port = free_port(HOST)
         forwarding = Forwarding(Listener("TCP", HOST, port, shared=False), Route((one, two)))
         await forwarding.listen()
 
@@ -99,7 +84,7 @@ def test_new_connections_take_turns_and_an_established_one_survives_every_change
 def test_every_machine_can_listen_on_a_cluster_address() -> None:
     async def scenario() -> None:
         target, server = await backend(b"b")
-        port = free_port()
+        port = free_port(HOST)
         machines = [Forwarding(Listener("TCP", HOST, port, shared=True), Route((target,))) for _ in range(3)]
         for machine in machines:
             await machine.listen()
@@ -117,7 +102,7 @@ def test_with_affinity_every_machine_chooses_the_same_endpoint_for_a_client() ->
     async def scenario() -> None:
         (one, first_server), (two, second_server) = await backend(b"one"), await backend(b"two")
         route = Route((one, two), affinity_seconds=60)
-        ports = [free_port(), free_port()]
+        ports = [free_port(HOST), free_port(HOST)]
         machines = [Forwarding(Listener("TCP", HOST, port, shared=False), route) for port in ports]
         for machine in machines:
             await machine.listen()
@@ -146,7 +131,7 @@ def test_with_affinity_every_machine_chooses_the_same_endpoint_for_a_client() ->
 def test_an_endpoint_sees_the_client_unless_the_route_masquerades() -> None:
     async def scenario() -> None:
         target, server = await backend(b"b")
-        port = free_port()
+        port = free_port(HOST)
         forwarding = Forwarding(Listener("TCP", HOST, port, shared=False), Route((target,)))
         await forwarding.listen()
 
@@ -161,7 +146,7 @@ def test_an_endpoint_sees_the_client_unless_the_route_masquerades() -> None:
 
 def test_a_health_port_returns_the_number_of_local_endpoints_and_fails_without_any() -> None:
     async def scenario() -> None:
-        at = (HOST, free_port())
+        at = (HOST, free_port(HOST))
         ports = HealthPorts()
 
         async def asked() -> tuple[int, object]:

@@ -7,10 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -20,25 +17,8 @@ from local.machine.sandbox import SandboxMount, mount_tree
 from local.machine.unsupported import not_honoured, refusals
 from local.machine.volumes import Mount
 from local.machine.wildcard import parse_sockets
-
-T = TypeVar("T")
-
-DEADLINE = 60
-
-
-def run(scenario: Callable[[], Awaitable[T]]) -> T:
-    async def bounded() -> T:
-        async with asyncio.timeout(DEADLINE):
-            return await scenario()
-
-    return asyncio.run(bounded())
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true"
-        time.sleep(0.02)
+from tests.local.scenarios import run
+from tests.waiting import eventually
 
 
 def shell(tmp_path: Path, script: str, **more: object) -> processes.Command:
@@ -138,7 +118,7 @@ def test_a_process_that_ignores_sigterm_is_killed_with_its_children_after_its_gr
 
     assert run(scenario) == processes.Exit(137, signal.SIGKILL)
     child = int((tmp_path / "child").read_text())
-    until(lambda: not is_running(child))
+    eventually(lambda: not is_running(child), "the child ends")
 
 
 @pytest.mark.integration
@@ -170,17 +150,17 @@ asyncio.run(main())
 def test_processes_of_a_killed_machine_die_or_are_found_at_the_next_boot(tmp_path: Path) -> None:
     machine = subprocess.Popen([sys.executable, "-c", _STARTER, str(tmp_path)])
     files = [tmp_path / "child", tmp_path / "grandchild"]
-    until(lambda: all(file.exists() and file.read_text().strip() for file in files))
+    eventually(lambda: all(file.exists() and file.read_text().strip() for file in files), "both have started")
     child, grandchild = (int(file.read_text()) for file in files)
 
     machine.kill()
     machine.wait()
 
-    until(lambda: not is_running(child))
+    eventually(lambda: not is_running(child), "the child ends")
     # Its child, in a session of its own, was not the machine's: the next boot ends it.
     assert is_running(grandchild)
     assert processes.kill_leftovers(tmp_path) == 1
-    until(lambda: not is_running(grandchild))
+    eventually(lambda: not is_running(grandchild), "the grandchild ends")
 
 
 @pytest.mark.integration

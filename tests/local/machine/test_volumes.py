@@ -43,24 +43,6 @@ def test_a_missing_volume_source_is_an_error_unless_it_is_optional() -> None:
         files_of({"configMap": {"name": "m", "items": [{"key": "z", "path": "z"}]}})
 
 
-def test_a_projected_volume_joins_its_parts() -> None:
-    downward = {"items": [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]}
-    sources = [
-        {"serviceAccountToken": {"path": "token", "expirationSeconds": 600}},
-        {"configMap": {"name": "m"}},
-        {"downwardAPI": downward},
-    ]
-    assert files_of({"projected": {"sources": sources, "defaultMode": 0o644}}) == {
-        "token": (b"the-token", 0o600),
-        "x": (b"y", 0o644),
-        "labels": (b'app="w"', 0o644),
-    }
-
-
-def test_an_empty_dir_volume_has_no_files_from_the_kubelet() -> None:
-    assert files_of({"emptyDir": {}}) is None
-
-
 def test_an_unsupported_volume_kind_is_named() -> None:
     assert unsupported_volume({"name": "v", "emptyDir": {}}) is None
     assert "nfs" in str(unsupported_volume({"name": "v", "nfs": {"server": "s", "path": "/"}}))

@@ -20,16 +20,17 @@ def client(context: Context, token: str = TOKEN) -> TestClient:
     return TestClient(create_app(context), headers={"Authorization": f"Bearer {token}"})
 
 
-def post(api: TestClient, path: str, body: Json) -> Json:
-    answer = api.post(f"/v1/{path}", json=body)
+def answered(answer: Any) -> Json:
     assert answer.status_code in (200, 201), answer.text
     return dict(answer.json())
 
 
+def post(api: TestClient, path: str, body: Json) -> Json:
+    return answered(api.post(f"/v1/{path}", json=body))
+
+
 def get(api: TestClient, path: str, **query: Any) -> Json:
-    answer = api.get(f"/v1/{path}", params=query)
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
+    return answered(api.get(f"/v1/{path}", params=query))
 
 
 def refused(answer: Any, status: int, code: str) -> Json:

@@ -77,24 +77,6 @@ def test_subnets_share_no_addresses(api: TestClient) -> None:
     assert cidrs == ["10.33.0.0/20", "10.33.16.0/20", "10.33.32.0/20", "10.33.48.0/20"]
 
 
-def test_pages_together_hold_every_object_once(api: TestClient) -> None:
-    where = place(api)
-    names = [f"worker-{number}" for number in range(7)]
-    for name in names:
-        post(api, "machines", machine_body(where, name))
-
-    seen: list[str] = []
-    cursor: str | None = None
-    while True:
-        page = get(api, "machines", limit=3, **({"cursor": cursor} if cursor else {}))
-        seen += [item["name"] for item in page["items"]]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
-
-    assert seen == names
-
-
 def test_lists_filter_by_ids_name_tags_state_and_foreign_keys(api: TestClient) -> None:
     where = place(api)
     one = post(api, "machines", machine_body(where, "one", tags={"team": "a", "tier": "web"}))
@@ -156,13 +138,6 @@ def test_a_missing_object_is_not_found(api: TestClient) -> None:
 # ------------------------------------------------------------------------------------------------------- idempotency
 
 
-def test_the_same_token_and_body_answer_the_same_object(api: TestClient) -> None:
-    body = {"name": "n", "client_token": "t"}
-
-    assert post(api, "networks", body)["id"] == post(api, "networks", body)["id"]
-    assert len(get(api, "networks")["items"]) == 1
-
-
 def test_the_same_token_with_another_body_is_a_conflict(api: TestClient) -> None:
     post(api, "networks", {"name": "n", "client_token": "t"})
 
@@ -184,17 +159,6 @@ def test_a_client_token_makes_its_machine_again_once_the_first_is_terminated(api
 
 
 # ---------------------------------------------------------------------------------------------------------- machines
-
-
-def test_a_machine_gets_zone_and_a_free_address_of_its_subnet(api: TestClient) -> None:
-    where = place(api)
-
-    one, two = (post(api, "machines", machine_body(where, name)) for name in ("one", "two"))
-
-    assert (one["state"], one["zone"], one["region"]) == ("creating", "zone-b", "local")
-    assert one["private_ips"] == ["10.33.0.10"]
-    assert two["private_ips"] == ["10.33.0.11"]
-    assert "intent" not in one
 
 
 def test_a_machines_name_is_a_dns_label_and_unique_in_its_network(api: TestClient) -> None:
@@ -259,39 +223,6 @@ def test_nothing_can_be_created_inside_an_object_being_deleted(api: TestClient) 
 
 
 # ------------------------------------------------------------------------------------------------------------ routes
-
-
-def test_routes_are_written_in_batches_with_an_error_for_each(api: TestClient) -> None:
-    where = place(api)
-    table = f"route_tables/{where['table']}/routes"
-    one, two = (post(api, "machines", machine_body(where, name))["id"] for name in ("one", "two"))
-    post(api, f"{table}:batch_create", {"routes": [{"destination_cidr": "10.36.0.0/24", "next_hop_machine_id": one}]})
-
-    results = post(
-        api,
-        f"{table}:batch_create",
-        {
-            "routes": [
-                {"destination_cidr": "10.36.0.0/24", "next_hop_machine_id": one},
-                {"destination_cidr": "10.36.0.0/24", "next_hop_machine_id": two},
-                {"destination_cidr": "10.36.1.0/24", "next_hop_machine_id": "i-000000000000"},
-                {"destination_cidr": "10.36.2.0/24", "next_hop_machine_id": two},
-            ]
-        },
-    )["results"]
-
-    assert [result["error"] and result["error"]["code"] for result in results] == [
-        None,
-        "Conflict",
-        "InvalidParameter",
-        None,
-    ]
-    assert get(api, table)["items"] == [
-        {"destination_cidr": "10.36.0.0/24", "next_hop_machine_id": one, "state": "active"},
-        {"destination_cidr": "10.36.2.0/24", "next_hop_machine_id": two, "state": "active"},
-    ]
-    assert get(api, table, limit=1)["next_cursor"] == "10.36.0.0/24"
-    assert len(get(api, table, limit=1, cursor="10.36.0.0/24")["items"]) == 1
 
 
 def test_a_route_to_a_terminated_machine_is_a_blackhole_that_can_be_deleted(api: TestClient, context: Context) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +9,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from cloud_controller.load_balancers.model import CLUSTER_TAG
-from local.addresses import AddressBlock
-from local.mycloud.api import create_app
 from local.mycloud.context import Context
 from local.mycloud.models.common import State
-from local.mycloud.models.compute import Cluster, MachineRecord
 from local.mycloud.privileged_ports import first_bindable_port
 from local.mycloud.status import site_objects
-from local.mycloud.store import Store
+from tests.local.mycloud.api_calls import Json, answered, machine_body, place, post, refused, set_state
 
 pytestmark = pytest.mark.integration
-
-Json = dict[str, Any]
-
-
-class NoKubeconfigs:
-    def kubeconfig(self, cluster: Cluster, ttl: timedelta) -> str:
-        raise AssertionError(f"nobody asks for {cluster.id} ({ttl})")
 
 
 class Api:
@@ -36,14 +24,12 @@ class Api:
     def __init__(self, context: Context, http: TestClient) -> None:
         self.context = context
         self.http = http
-        self.network = self.post("networks", {"name": "n"})["id"]
-        subnet = self.post("subnets", {"name": "s", "network_id": self.network, "zone": "zone-a"})["id"]
-        cluster = self.post("clusters", {"name": "c", "network_id": self.network})["id"]
-        body = {"name": "m", "subnet_id": subnet, "cluster_id": cluster, "type": "m1.small", "role": "worker"}
-        self.machine = self.post("machines", body)
+        where = place(http)
+        self.network = where["network_id"]
+        self.machine = post(http, "machines", machine_body(where))
 
     def post(self, path: str, body: Json) -> Json:
-        return answered(self.http.post(f"/v1/{path}", json=body))
+        return post(self.http, path, body)
 
     def get(self, path: str) -> Json:
         return answered(self.http.get(f"/v1/{path}"))
@@ -81,23 +67,9 @@ class Api:
         return found["state"], found["state_reason"]
 
 
-def answered(answer: Any) -> Json:
-    assert answer.status_code < 300, answer.text
-    return dict(answer.json())
-
-
-def refused(answer: Any, status: int) -> Json:
-    assert answer.status_code == status, answer.text
-    return dict(answer.json()["error"])
-
-
 @pytest.fixture
-def api(tmp_path: Path) -> Iterator[Api]:
-    store = Store(tmp_path / "mycloud.db")
-    context = Context(AddressBlock(32), store, "token", NoKubeconfigs(), first_port=1024)
-    with TestClient(create_app(context), headers={"Authorization": "Bearer token"}) as http:
-        yield Api(context, http)
-    store.close()
+def api(context: Context, api: TestClient) -> Api:
+    return Api(context, api)
 
 
 def test_the_status_shows_the_clusters_of_a_load_balancer_by_its_and_its_listeners_tags(
@@ -180,7 +152,7 @@ def test_a_changed_listener_makes_a_load_balancer_updating_but_changed_backends_
     assert [each["port"] for each in api.get(f"load_balancers/{lb}")["listeners"]] == [8080, 8081]
 
     assert api.http.delete(f"/v1/load_balancers/{lb}/listeners/TCP/8080").status_code == 200
-    refused(api.http.delete(f"/v1/load_balancers/{lb}/listeners/TCP/8080"), 404)
+    refused(api.http.delete(f"/v1/load_balancers/{lb}/listeners/TCP/8080"), 404, "NotFound")
 
 
 def test_a_change_that_changes_nothing_is_no_work_for_the_data_plane(api: Api) -> None:
@@ -255,7 +227,7 @@ def test_load_balancers_are_found_by_their_own_tags_or_those_of_a_part(api: Api)
 
     api.put(f"load_balancers/{by_listener}/listeners/TCP/8080", {"backend_set": "web"})
     assert found("any_tag=owner=a") == [own, by_set]
-    assert refused(api.http.get("/v1/load_balancers?any_tag=owner"), 400)["field"] == "any_tag"
+    assert refused(api.http.get("/v1/load_balancers?any_tag=owner"), 400, "InvalidParameter")["field"] == "any_tag"
 
 
 def test_a_backend_may_be_an_address_that_a_route_leads_to_its_machine(api: Api) -> None:
@@ -278,39 +250,9 @@ def test_only_an_unused_backend_set_can_be_deleted(api: Api) -> None:
     lb = api.balancer()["id"]
     api.put(f"load_balancers/{lb}/backend_sets/spare", {})
 
-    assert "TCP 8080" in refused(api.http.delete(f"/v1/load_balancers/{lb}/backend_sets/web"), 409)["message"]
+    error = refused(api.http.delete(f"/v1/load_balancers/{lb}/backend_sets/web"), 409, "Conflict")
+    assert "TCP 8080" in error["message"]
     assert api.http.delete(f"/v1/load_balancers/{lb}/backend_sets/spare").status_code == 200
-
-
-def test_backends_are_added_and_removed_in_batches_with_an_error_for_each(api: Api) -> None:
-    lb = api.balancer()["id"]
-    path = f"load_balancers/{lb}/backend_sets/web/backends"
-
-    results = api.post(
-        f"{path}:batch_register",
-        {
-            "backends": [
-                api.backend(30080, weight=5),
-                api.backend(30081),
-                {**api.backend(), "machine_id": "i-000000000000"},
-                {**api.backend(), "address": "10.33.0.99"},
-            ]
-        },
-    )["results"]
-
-    assert [result["error"] and result["error"]["code"] for result in results] == [
-        None,
-        None,
-        "InvalidParameter",
-        "InvalidParameter",
-    ]
-    address = api.backend()["address"]
-    gone = api.post(
-        f"{path}:batch_deregister",
-        {"backends": [{"address": address, "port": 30081}, {"address": address, "port": 1}]},
-    )
-    assert [result["error"] and result["error"]["code"] for result in gone["results"]] == [None, "NotFound"]
-    assert api.get(f"load_balancers/{lb}")["backend_sets"][0]["backends"] == [api.backend(30080, weight=5)]
 
 
 def test_more_than_forty_backends_in_one_call_are_refused(api: Api) -> None:
@@ -319,19 +261,17 @@ def test_more_than_forty_backends_in_one_call_are_refused(api: Api) -> None:
 
     answer = api.http.post(f"/v1/load_balancers/{lb}/backend_sets/web/backends:batch_register", json=body)
 
-    assert refused(answer, 400)["field"] == "backends"
+    assert refused(answer, 400, "InvalidParameter")["field"] == "backends"
 
 
 def test_a_backend_whose_machine_is_gone_does_not_hinder_other_changes(api: Api) -> None:
     lb = api.balancer()["id"]
-    with api.context.store.write() as session:
-        machine = session.get(MachineRecord, api.machine["id"])
-        session.save(machine.model_copy(update={"state": State.TERMINATED}))
+    set_state(api.context, api.machine["id"], State.TERMINATED)
 
     api.put(f"load_balancers/{lb}/listeners/TCP/8081", {"backend_set": "web"})
     answer = api.http.put(f"/v1/load_balancers/{lb}/backend_sets/new", json={"backends": [api.backend()]})
 
-    assert "no machine" in refused(answer, 400)["message"]
+    assert "no machine" in refused(answer, 400, "InvalidParameter")["message"]
 
 
 @pytest.mark.parametrize(
@@ -367,7 +307,7 @@ def test_an_invalid_load_balancer_is_refused_by_field_and_not_created(api: Api, 
         "backend_sets": [{"name": "web"}],
     }
 
-    error = refused(api.http.post("/v1/load_balancers", json={**good, **more}), 400)
+    error = refused(api.http.post("/v1/load_balancers", json={**good, **more}), 400, "InvalidParameter")
 
     assert error["field"] == field
     assert api.get("load_balancers")["items"] == []
@@ -376,8 +316,9 @@ def test_an_invalid_load_balancer_is_refused_by_field_and_not_created(api: Api, 
 def test_a_low_port_is_refused_with_the_reason_and_the_allowed_ports(api: Api) -> None:
     lb = api.balancer()["id"]
 
-    error = refused(api.http.put(f"/v1/load_balancers/{lb}/listeners/TCP/80", json={"backend_set": "web"}), 400)
+    answer = api.http.put(f"/v1/load_balancers/{lb}/listeners/TCP/80", json={"backend_set": "web"})
 
+    error = refused(answer, 400, "InvalidParameter")
     assert error["field"] == "port"
     assert "may not bind" in error["message"]
     assert error["allowed"] == "1024-65535"
@@ -424,12 +365,12 @@ def test_a_deleted_load_balancer_is_gone_when_the_data_plane_has_closed_it(api: 
     api.carry_out()
 
     assert api.http.delete(f"/v1/load_balancers/{lb}").json()["state"] == "deleting"
-    refused(api.http.put(f"/v1/load_balancers/{lb}/listeners/TCP/1", json={"backend_set": "web"}), 409)
+    refused(api.http.put(f"/v1/load_balancers/{lb}/listeners/TCP/1", json={"backend_set": "web"}), 409, "Conflict")
     (config,) = api.changes()["load_balancers"]
     assert config["state"] == "deleting"
     api.report(lb, config["generation"], closed=True)
 
-    refused(api.http.get(f"/v1/load_balancers/{lb}"), 404)
+    refused(api.http.get(f"/v1/load_balancers/{lb}"), 404, "NotFound")
 
 
 def test_the_data_plane_gets_only_changes_since_its_last_request(api: Api) -> None:

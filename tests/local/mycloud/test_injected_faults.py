@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from local.http_server import UnknownConnection
 from local.mycloud.faults import Faults
 from local.mycloud.models.staging import Fault
 from tests.local.mycloud.api_calls import get, network, post, refused
@@ -39,17 +38,6 @@ def test_a_throttling_fault_returns_retry_after_count_times(api: TestClient) -> 
     assert get(api, "networks")["items"] == []
     network(api)
     assert get(api, "admin/faults")["items"] == []
-
-
-def test_a_dropped_answer_leaves_the_work_done_and_a_token_finds_it(api: TestClient) -> None:
-    body = {"name": "n", "client_token": "t"}
-    post(api, "admin/faults", {"operation": "POST /v1/networks", "kind": "drop_answer"})
-
-    with pytest.raises(UnknownConnection):
-        api.post("/v1/networks", json=body)
-
-    (made,) = get(api, "networks")["items"]
-    assert post(api, "networks", body)["id"] == made["id"]
 
 
 @pytest.mark.parametrize(

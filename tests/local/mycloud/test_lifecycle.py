@@ -180,17 +180,6 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.store.close()
 
 
-def test_created_objects_become_available_and_a_machine_waits_for_its_cluster(world: World) -> None:
-    machine = world.machine()
-
-    with world.lifecycle():
-        assert world.becomes(machine, State.RUNNING)
-
-    assert [world.state(each) for each in (world.network, world.subnet, world.cluster)] == [State.AVAILABLE] * 3
-    assert world.machinery.journal == [f"start {world.cluster}", f"start {machine}"]
-    assert world.machinery.balancer_is_running()
-
-
 def test_a_cluster_that_does_not_start_is_failed_with_the_reason_and_so_are_its_machines(world: World) -> None:
     world.machinery.broken.add(world.cluster)
     machine = world.machine()
@@ -216,19 +205,6 @@ def test_a_failed_machine_can_be_terminated_or_started(world: World) -> None:
 
         assert world.becomes(bad, State.TERMINATED)
         assert world.becomes(mended, State.RUNNING)
-
-
-def test_a_machine_whose_process_died_is_stopped_and_can_be_started_again(world: World) -> None:
-    machine = world.machine()
-
-    with world.lifecycle():
-        assert world.becomes(machine, State.RUNNING)
-        world.machinery.running.discard(machine)
-        assert world.becomes(machine, State.STOPPED)
-
-        world.do(compute.start_machine, machine)
-
-        assert world.becomes(machine, State.RUNNING)
 
 
 def test_stop_reboot_and_terminate_end_the_process_as_they_should(world: World) -> None:
@@ -279,15 +255,6 @@ def test_the_control_plane_label_is_set_once_the_node_has_registered_and_again_a
         world.do(compute.start_machine, machine)
 
         assert until(lambda: machine in world.machinery.labelled)
-
-
-def test_an_ended_control_plane_is_restarted(world: World) -> None:
-    with world.lifecycle():
-        assert world.becomes(world.cluster, State.AVAILABLE)
-        world.machinery.running.discard(world.cluster)
-
-        assert until(lambda: world.machinery.journal.count(f"start {world.cluster}") == 2)
-        assert world.becomes(world.cluster, State.AVAILABLE)
 
 
 def test_a_control_plane_that_fails_to_restart_has_a_reason_and_is_retried(world: World) -> None:
@@ -354,6 +321,23 @@ def test_volume_steps_interrupted_by_a_kill_of_the_server_are_finished(world: Wo
 
     assert {made, f"{attached} on {machine}"} <= world.machinery.running
     assert not {deleted, f"{detached} on {machine}"} & world.machinery.running
+
+
+def test_a_stopped_machine_keeps_its_volumes_until_they_are_detached(world: World) -> None:
+    machine, volume = world.machine(), world.volume(state=State.AVAILABLE)
+
+    with world.lifecycle():
+        assert world.becomes(machine, State.RUNNING)
+        world.attach(volume, machine)
+        attached = Attachment(machine_id=machine, state="attached")
+        assert until(lambda: world.found_volume(volume).attachment == attached)
+        world.do(compute.stop_machine, machine)
+        assert world.becomes(machine, State.STOPPED)
+
+        assert world.found_volume(volume).attachment == attached
+        with world.store.write() as session:
+            volumes.detach_volume(session, volume, machine)
+        assert until(lambda: world.found_volume(volume).attachment is None)
 
 
 def test_a_volume_released_by_a_dying_machine_is_not_attached_to_it_afterwards(world: World) -> None:

@@ -29,14 +29,6 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PulumiCli:
     return PulumiCli(tools, project, "local", tmp_path / "state" / "stacks" / "local")
 
 
-def test_an_operation_names_stack_program_and_the_copy_of_the_stack_file(cli: PulumiCli) -> None:
-    assert cli.operation("preview", ["--policy-pack", "policy", "--json"]) == [
-        *("preview", "--stack", "local", "--cwd", str(cli.project)),
-        *("--config-file", str(cli.stack_dir / "Pulumi.local.yaml")),
-        *("--policy-pack", "policy", "--json"),
-    ]
-
-
 def test_what_only_shows_a_plan_gets_no_yes(cli: PulumiCli) -> None:
     assert "--yes" not in cli.operation("refresh", ["--preview-only"])
 
@@ -54,16 +46,6 @@ def test_on_a_terminal_the_cli_asks_as_it_does(cli: PulumiCli, command: str, ask
 @pytest.mark.parametrize("command", ["up", "destroy"])
 def test_the_cli_does_not_ask_in_json_output(cli: PulumiCli, command: str) -> None:
     assert "--yes" in cli.operation(command, ["--json"], asks=True)
-
-
-def test_the_cli_gets_the_stacks_backend_home_and_passphrase_and_this_python_first(cli: PulumiCli) -> None:
-    environment = cli.environment({"PATH": "/usr/bin", "KEPT": "yes"})
-
-    assert environment["PATH"] == f"{Path(sys.executable).parent}{os.pathsep}/cache:/usr/bin"
-    assert environment["PULUMI_BACKEND_URL"] == (cli.stack_dir / "pulumi").as_uri()
-    assert environment["PULUMI_HOME"] == str(cli.stack_dir / "home")
-    assert environment["PULUMI_CONFIG_PASSPHRASE_FILE"] == str(cli.stack_dir / "passphrase")
-    assert environment["KEPT"] == "yes"
 
 
 def test_a_passphrase_from_the_user_takes_precedence(cli: PulumiCli, tmp_path: Path, monkeypatch: Any) -> None:

@@ -85,17 +85,6 @@ def sample(tmp_path: Path) -> Sample:
     return Sample(tmp_path)
 
 
-def test_a_program_is_run_with_its_config_and_its_dynamic_resources(sample: Sample) -> None:
-    sample.configure(size="small")
-
-    shown = sample.run("up")
-
-    assert "the program prints" in shown
-    assert "t0p-secret" not in shown
-    assert "2 unchanged" in sample.run("preview")
-    assert "2 deleted" in sample.run("destroy")
-
-
 def test_a_failing_program_is_shown_once_with_its_line(sample: Sample) -> None:
     sample.configure(size="wrong")
 

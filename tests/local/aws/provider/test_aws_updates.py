@@ -10,9 +10,8 @@ import pytest
 
 from local.aws.provider.api import Api
 from local.aws.provider.comparison import compare
-from local.aws.provider.iam import InstanceProfile
 from local.aws.provider.kinds import KINDS
-from local.plugins.provider import DiffRequest, ProviderError
+from local.plugins.provider import DiffRequest
 from tests.local.aws.provider.aws_program import TRUST, USER_DATA, network
 
 pytestmark = pytest.mark.cli
@@ -24,6 +23,18 @@ def template(**inputs: Any) -> Any:
 
 def role(**inputs: Any) -> Any:
     return lambda: aws.iam.Role("r", assume_role_policy=TRUST, **inputs)
+
+
+def cluster(version: str | None = None, tags: Any = None, **access: bool) -> Any:
+    """A program with a cluster of EKS."""
+
+    def declare() -> aws.eks.Cluster:
+        _, subnets, _ = network()
+        config: Any = {"subnet_ids": [subnet.id for subnet in subnets], **access}
+        role = "arn:aws:iam::123456789012:role/eks"
+        return aws.eks.Cluster("c", name="c", role_arn=role, vpc_config=config, version=version, tags=tags)
+
+    return declare
 
 
 def newest(cloud: Any) -> dict[str, Any]:
@@ -105,24 +116,6 @@ def test_a_value_removed_by_others_shows_in_a_refresh_and_is_restored(led: Any, 
     assert iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]["Roles"][0]["RoleName"] == given
 
 
-def test_a_create_interrupted_before_its_last_call_is_completed(
-    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: Any) -> None:
-        raise ProviderError("the API is down")
-
-    def run() -> None:
-        aws.iam.InstanceProfile("p", role=aws.iam.Role("r", assume_role_policy=TRUST).name)
-
-    with monkeypatch.context() as down:
-        down.setattr(InstanceProfile, "_give_role", broken)
-        assert not led.up(run).ok
-
-    assert led.up(run).ok
-    (profile,) = cloud.client("iam").list_instance_profiles()["InstanceProfiles"]
-    assert len(profile["Roles"]) == 1
-
-
 def test_a_preview_of_an_update_shows_unchanged_outputs(led: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     call = Api.call
     seen: list[Any] = []
@@ -135,14 +128,7 @@ def test_a_preview_of_an_update_shows_unchanged_outputs(led: Any, monkeypatch: p
 
     def run(**tags: str) -> Any:
         def declare() -> None:
-            _, subnets, _ = network()
-            made = aws.eks.Cluster(
-                "c",
-                name="c",
-                role_arn="arn:aws:iam::123456789012:role/eks",
-                vpc_config={"subnet_ids": [subnet.id for subnet in subnets]},
-                tags=tags,
-            )
+            made = cluster(tags=tags)()
             group = made.vpc_config.apply(lambda config: config.cluster_security_group_id)
             pulumi.Output.all(group, made.tags_all, made.platform_version).apply(seen.append)
 
@@ -157,14 +143,6 @@ def test_a_preview_of_an_update_shows_unchanged_outputs(led: Any, monkeypatch: p
 
 
 def test_an_endpoint_access_removed_from_the_program_returns_to_the_default(led: Any) -> None:
-    def run(**reach: bool) -> Any:
-        def declare() -> None:
-            _, subnets, _ = network()
-            config: Any = {"subnet_ids": [subnet.id for subnet in subnets], **reach}
-            aws.eks.Cluster("c", name="c", role_arn="arn:aws:iam::123456789012:role/eks", vpc_config=config)
-
-        return declare
-
     sent: list[Any] = []
     call = Api.call
 
@@ -174,30 +152,21 @@ def test_an_endpoint_access_removed_from_the_program_returns_to_the_default(led:
             return {}
         return call(api, service, operation, **params)
 
-    led.up(run(endpoint_private_access=True))
+    led.up(cluster(endpoint_private_access=True))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Api, "call", listening)
-        outcome = led.up(run())
+        outcome = led.up(cluster())
 
     assert outcome.ok and sent == [{"endpointPrivateAccess": False}]
 
 
 def test_a_cluster_version_that_the_endpoint_cannot_change_is_a_clear_error(led: Any) -> None:
-    def run(version: str) -> Any:
-        def declare() -> None:
-            _, subnets, _ = network()
-            config: Any = {"subnet_ids": [subnet.id for subnet in subnets]}
-            role_arn = "arn:aws:iam::123456789012:role/eks"
-            aws.eks.Cluster("c", name="c", role_arn=role_arn, vpc_config=config, version=version)
+    led.up(cluster("1.31"))
 
-        return declare
-
-    led.up(run("1.31"))
-
-    failed = led.up(run("1.32"))
+    failed = led.up(cluster("1.32"))
 
     assert "update_cluster_version: HTTP 404; the endpoint may lack it" in failed.errors[0]
-    assert led.up(run("1.31")).ok and not led.resources()["c"].init_errors
+    assert led.up(cluster("1.31")).ok and not led.resources()["c"].init_errors
 
 
 def test_an_error_names_an_unknown_field_but_not_its_value(led: Any) -> None:

@@ -11,16 +11,9 @@ from local.mycloud.balancer.health import Verdict
 from local.mycloud.balancer.schedulers import Candidate, LeastConnections, RoundRobin
 from local.mycloud.balancer.sources import SourceRanges
 from local.token_bucket import TokenBucket
+from tests.local.clock import Clock
 
 A, B, C = ("127.0.0.2", 1), ("127.0.0.3", 1), ("127.0.0.4", 1)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_round_robin_gives_each_backend_its_weight_without_long_runs() -> None:

@@ -17,10 +17,11 @@ from local.mycloud.balancer.data_plane import DataPlane
 from local.mycloud.balancer_board import BalancerConfig, BalancerReport
 from local.mycloud.models.balancing import BackendHealth, ListenerCounters
 from local.mycloud.models.common import State
+from tests.local import scenarios
+from tests.local.scenarios import DEADLINE, free_port, udp_client, udp_echo, until
 
 pytestmark = pytest.mark.integration
 
-DEADLINE = 60
 _hosts = (f"10.252.{random.randrange(256)}.{number}" for number in itertools.cycle(range(1, 255)))
 
 LB = socket_address(next(_hosts))
@@ -29,26 +30,14 @@ Backend = dict[str, Any]
 
 
 def run(scenario: Callable[[DataPlane], Awaitable[None]]) -> None:
-    async def bounded() -> None:
+    async def with_data_plane() -> None:
         data_plane = DataPlane()
         try:
-            async with asyncio.timeout(DEADLINE):
-                await scenario(data_plane)
+            await scenario(data_plane)
         finally:
             await data_plane.close()
 
-    asyncio.run(bounded())
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        await asyncio.sleep(0.01)
-
-
-def free_port(host: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    with socket.socket(socket.AF_INET, kind) as sock:
-        sock.bind((host, 0))
-        return int(sock.getsockname()[1])
+    scenarios.run(with_data_plane)
 
 
 class HttpBackend:
@@ -180,21 +169,6 @@ def test_connections_go_to_the_backends_by_weight() -> None:
     run(scenario)
 
 
-def test_counters_count_connections_and_bytes() -> None:
-    async def scenario(data_plane: DataPlane) -> None:
-        async with backends("a") as (a,):
-            port = free_port(LB)
-            await data_plane.apply(config([tcp(port)], [pool(a())]))
-
-            await ask(port)
-
-            assert counters(data_plane) == ListenerCounters(
-                protocol="TCP", port=port, connections=1, bytes_in=4, bytes_out=2
-            )
-
-    run(scenario)
-
-
 def test_only_healthy_backends_get_connections_and_none_means_the_connection_is_closed() -> None:
     async def scenario(data_plane: DataPlane) -> None:
         async with backends("a", "b") as (a, b):
@@ -227,21 +201,6 @@ def test_health_checks_come_from_the_load_balancers_own_address() -> None:
     run(scenario)
 
 
-def test_a_tcp_check_notices_a_backend_that_ended_and_one_that_came_back() -> None:
-    async def scenario(data_plane: DataPlane) -> None:
-        async with backends("a") as (a,):
-            await data_plane.apply(config([tcp(free_port(LB))], [pool(a(), check="TCP")]))
-            await until(lambda: health(data_plane) == [True])
-
-            a.stop()
-            await until(lambda: health(data_plane) == [False])
-
-            await a.start()
-            await until(lambda: health(data_plane) == [True])
-
-    run(scenario)
-
-
 def test_a_refusing_backend_is_skipped_for_the_next() -> None:
     async def scenario(data_plane: DataPlane) -> None:
         async with backends("a", "b") as (a, b):
@@ -250,30 +209,6 @@ def test_a_refusing_backend_is_skipped_for_the_next() -> None:
             b.stop()
 
             assert {await ask(port) for _ in range(4)} == {"a"}
-
-    run(scenario)
-
-
-def test_a_listener_and_its_connections_are_undisturbed_while_others_change() -> None:
-    async def scenario(data_plane: DataPlane) -> None:
-        async with backends("a", "b") as (a, b):
-            kept, gone, new = (free_port(LB) for _ in range(3))
-            await data_plane.apply(config([tcp(kept), tcp(gone)], [pool(a())]))
-            reader, writer = await asyncio.open_connection(LB, kept)
-            writer.write(b"who\n")
-            assert await reader.readline() == b"a\n"
-
-            await data_plane.apply(config([tcp(kept, max_qps=500), tcp(new)], [pool(b())]))
-
-            writer.write(b"who\n")
-            assert await reader.readline() == b"a\n"
-            assert (await ask(kept), await ask(new)) == ("b", "b")
-            try:
-                await asyncio.open_connection(LB, gone)
-                raise AssertionError("the removed listener still accepts")
-            except ConnectionRefusedError:
-                pass
-            writer.close()
 
     run(scenario)
 
@@ -324,20 +259,6 @@ def test_a_deleted_load_balancer_is_reported_closed_until_that_is_acknowledged()
             pass
         data_plane.acknowledged(reports)
         assert data_plane.reports() == []
-
-    run(scenario)
-
-
-def test_a_load_balancer_that_the_api_forgot_is_closed() -> None:
-    async def scenario(data_plane: DataPlane) -> None:
-        port = free_port(LB)
-        await data_plane.apply(config([tcp(port)], [pool()]))
-
-        await data_plane.retain(["lb-2"])
-
-        assert data_plane.reports() == []
-        with socket.create_server((LB, port)):
-            pass
 
     run(scenario)
 
@@ -504,48 +425,10 @@ def test_only_a_load_balancer_with_something_new_gets_another_revision() -> None
     run(scenario)
 
 
-class UdpBackend(asyncio.DatagramProtocol):
-    """Answers each datagram with its name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-
-    def datagram_received(self, data: bytes, addr: Any) -> None:
-        self.transport.sendto(self.name.encode() + b":" + data, addr)
-
-
-class UdpClient(asyncio.DatagramProtocol):
-    """A client with one socket, so one session."""
-
-    def __init__(self) -> None:
-        self.answers: asyncio.Queue[bytes] = asyncio.Queue()
-
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-
-    def datagram_received(self, data: bytes, addr: Any) -> None:  # noqa: ARG002
-        self.answers.put_nowait(data)
-
-    async def ask(self, text: bytes) -> bytes:
-        self.transport.sendto(text)
-        return await self.answers.get()
-
-
 async def udp_backend(name: str) -> Backend:
     address = next(_hosts)
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.create_datagram_endpoint(lambda: UdpBackend(name), (socket_address(address), 0))
-    port = transport.get_extra_info("sockname")[1]
+    _, port = await udp_echo(name, socket_address(address))
     return {"machine_id": "i-0", "address": address, "port": port}
-
-
-async def udp_client(port: int) -> UdpClient:
-    loop = asyncio.get_running_loop()
-    _, client = await loop.create_datagram_endpoint(UdpClient, remote_addr=(LB, port))
-    return client
 
 
 def udp(port: int, **more: Any) -> dict[str, Any]:
@@ -557,7 +440,7 @@ def test_a_udp_client_keeps_its_backend_until_that_is_removed() -> None:
         port = free_port(LB, socket.SOCK_DGRAM)
         one, two = await udp_backend("one"), await udp_backend("two")
         await data_plane.apply(config([udp(port)], [pool(one, two)]))
-        client = await udp_client(port)
+        client = await udp_client(LB, port)
 
         first = {await client.ask(b"x") for _ in range(4)}
         assert len(first) == 1
@@ -574,10 +457,10 @@ def test_max_qps_of_a_udp_listener_counts_datagrams() -> None:
     async def scenario(data_plane: DataPlane) -> None:
         port = free_port(LB, socket.SOCK_DGRAM)
         await data_plane.apply(config([udp(port, max_qps=2)], [pool(await udp_backend("one"))]))
-        client = await udp_client(port)
+        client = await udp_client(LB, port)
 
         for _ in range(20):
-            client.transport.sendto(b"x")
+            client.send(b"x")
 
         assert await client.answers.get() == b"one:x"
         await until(lambda: counters(data_plane).rejected_qps >= 10)
@@ -590,11 +473,11 @@ def test_a_datagram_of_a_client_outside_the_source_ranges_is_dropped_also_in_an_
         port = free_port(LB, socket.SOCK_DGRAM)
         members = pool(await udp_backend("one"))
         await data_plane.apply(config([udp(port)], [members], sources=["127.0.0.0/24"]))
-        client = await udp_client(port)
+        client = await udp_client(LB, port)
         assert await client.ask(b"x") == b"one:x"
 
         await data_plane.apply(config([udp(port)], [members], sources=["127.2.0.0/16"]))
-        client.transport.sendto(b"x")
+        client.send(b"x")
 
         await until(lambda: counters(data_plane).rejected_source == 1)
         assert counters(data_plane).bytes_in == 1

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -21,26 +19,17 @@ from local.mycloud.balancer.follower import Follower
 from local.mycloud.context import Context
 from local.mycloud.models.balancing import Backend, CreateLoadBalancer, LoadBalancerRecord, PutListener
 from local.mycloud.models.common import State
-from local.mycloud.models.compute import Cluster, CreateCluster, CreateMachine
+from local.mycloud.models.compute import CreateCluster, CreateMachine
 from local.mycloud.models.networking import CreateNetwork, CreateSubnet
 from local.mycloud.store import Store
+from tests.local import scenarios
+from tests.local.mycloud.conftest import FakeKubeconfigs
+from tests.local.scenarios import DEADLINE, free_port, until
 
 pytestmark = pytest.mark.integration
 
-DEADLINE = 60
 HOST = f"127.252.{random.randrange(256)}.{random.randrange(1, 255)}"
 TOKEN = "token"
-
-
-class NoKubeconfigs:
-    def kubeconfig(self, cluster: Cluster, ttl: timedelta) -> str:
-        raise AssertionError(f"nobody asks for {cluster.id} ({ttl})")
-
-
-def free_port(host: str = HOST) -> int:
-    with socket.socket() as sock:
-        sock.bind((host, 0))
-        return int(sock.getsockname()[1])
 
 
 class World:
@@ -48,7 +37,7 @@ class World:
 
     def __init__(self, directory: Path) -> None:
         self.store = Store(directory / "mycloud.db")
-        self.api_port = free_port()
+        self.api_port = free_port(HOST)
         with self.store.write() as session:
             network = networking.create_network(session, AddressBlock(240), CreateNetwork(name="n"))
             subnet = networking.create_subnet(session, CreateSubnet(name="s", network_id=network.id, zone="zone-a"))
@@ -87,7 +76,7 @@ class World:
 
     @contextmanager
     def api(self) -> Iterator[Context]:
-        context = Context(AddressBlock(240), self.store, TOKEN, NoKubeconfigs())
+        context = Context(AddressBlock(240), self.store, TOKEN, FakeKubeconfigs())
         with serving(config(create_app(context), HOST, self.api_port)):
             yield context
 
@@ -102,22 +91,16 @@ def world(tmp_path: Path) -> Iterator[World]:
 def run(world: World, scenario: Callable[[], Awaitable[None]]) -> None:
     """Run a scenario beside a data plane that follows the world's API, whether it runs or not."""
 
-    async def bounded() -> None:
+    async def beside_a_follower() -> None:
         data_plane = DataPlane()
         follower = asyncio.create_task(Follower(data_plane, f"http://{HOST}:{world.api_port}", TOKEN).run())
         try:
-            async with asyncio.timeout(DEADLINE):
-                await scenario()
+            await scenario()
         finally:
             follower.cancel()
             await data_plane.close()
 
-    asyncio.run(bounded())
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        await asyncio.sleep(0.01)
+    scenarios.run(beside_a_follower)
 
 
 async def serve_backend(world: World) -> int:

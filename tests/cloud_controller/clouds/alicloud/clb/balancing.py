@@ -6,6 +6,7 @@ from typing import Any
 
 from local.alicloud import machines
 from local.alicloud.account import REGION
+from local.alicloud.clb_acls import add_acl
 from local.alicloud.clb_certificates import add_certificate
 from tests.cloud_controller.clouds.alicloud.account import Account
 from tests.cloud_controller.cluster import Cluster
@@ -21,11 +22,8 @@ class Balancing(Account):
         with self.standin.changing() as world:
             self.vswitches = [self.vswitch, machines.add_vswitch(world, "vpc-cluster", f"{REGION}-k", "192.168.1.0/24")]
             for name in ("cert-1", "cert-2", "cert-a", "cert-b"):
-                add_certificate(world, name, name)
-        client = self.cloud()._client
-        made = (client.call("slb", "CreateAccessControlList", {"AclName": name}) for name in ("one", "two"))
-        self.acls = [each["AclId"] for each in made]
-        self.standin.calls.clear()
+                add_certificate(world, name)
+            self.acls = [add_acl(world) for _ in range(2)]
 
     def new_cloud(self, **config: Any) -> Any:
         """The cloud as a new process sees it."""

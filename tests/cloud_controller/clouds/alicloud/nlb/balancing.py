@@ -42,7 +42,7 @@ class NlbAccount(Account):
             for name, zone, cidr in (("vsw-h", ZONE_H, "192.168.1.0/24"), ("vsw-k", ZONE_K, "192.168.2.0/24")):
                 machines.add_vswitch(account, VPC, zone, cidr, id=name)
             for name in ("cert-1", "cert-2", "cert-3", "ca-1"):
-                add_certificate(account, name, name)
+                add_certificate(account, name)
             for name in ("sg-1", "sg-by-hand"):
                 machines.add_security_group(account, VPC, name)
             machines.add_bandwidth_package(account, "cbwp-1")

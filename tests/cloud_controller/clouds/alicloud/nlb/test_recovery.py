@@ -128,7 +128,7 @@ def test_certificates_that_were_added_before_a_failure_are_removed_when_nobody_w
     names = [f"further-{number}" for number in range(16)]
     with account.standin.changing() as world:
         for name in names:
-            add_certificate(world, name, name)
+            add_certificate(world, name)
     tls = {"protocol-port": "tcpssl:80", "cert-id": "cert-1"}
     wanted, process = built(annotations=tls), Process(account)
     process.converge(wanted)
