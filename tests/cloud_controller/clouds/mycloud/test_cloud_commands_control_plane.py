@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -25,8 +25,6 @@ from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
 from cloud_controller.controllers.service.rules import FINALIZER
 from cloud_controller.daemon.leader import LeaderElector, LeaseTimes
 from cloud_controller.kube import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
     EVENTS,
     LEASES,
     NAMESPACES,
@@ -40,6 +38,8 @@ from cloud_controller.kube import (
     name,
 )
 from local.control_plane.control_plane import ControlPlane
+from tests.cloud_controller.rights import user_with
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -47,37 +47,27 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.control_plane
 
 PATIENCE = 60.0
-READER = "reader"
 
 
 @pytest.fixture(scope="module")
 def reader(control_plane: ControlPlane, kube: Kube) -> Iterator[str]:
     """The kubeconfig of an identity that may read what the controllers read, and write nothing."""
-    rules = [
-        {**rule.to_json(), "verbs": [verb for verb in rule.verbs if verb in ("get", "list", "watch")]}
+    reads = tuple(
+        replace(rule, verbs=verbs)
         for rule in rbac.rules(NAMES).cluster
-    ]
-    rules = [rule for rule in rules if rule["verbs"]]
-    kube.create(CLUSTER_ROLES, {"metadata": {"name": READER}, "rules": rules})
-    binding = {
-        "metadata": {"name": READER},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READER},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": READER}],
-    }
-    kube.create(CLUSTER_ROLE_BINDINGS, binding)
-    kubeconfig = control_plane.kubeconfig(READER, [], timedelta(hours=1))
+        if (verbs := tuple(verb for verb in rule.verbs if verb in ("get", "list", "watch")))
+    )
+    with user_with(control_plane, kube, "reader", rbac.Rules(reads, ())) as kubeconfig:
 
-    def may_read() -> bool:
-        try:
-            Kube.from_kubeconfig(kubeconfig).list(NODES)
-        except ForbiddenError:
-            return False
-        return True
+        def may_read() -> bool:
+            try:
+                Kube.from_kubeconfig(kubeconfig).list(NODES)
+            except ForbiddenError:
+                return False
+            return True
 
-    until(may_read, "the API server knows the rights that were just written")
-    yield kubeconfig
-    kube.delete(CLUSTER_ROLE_BINDINGS, READER)
-    kube.delete(CLUSTER_ROLES, READER)
+        eventually(may_read, "the API server knows the rights that were just written")
+        yield kubeconfig
 
 
 class Commands:
@@ -145,22 +135,6 @@ def pods(site: MyCloudSite) -> str:
     return str(site.network["pod_cidr"]).replace("0.0/16", "1.0/24")
 
 
-@pytest.fixture
-def data_plane(site: MyCloudSite) -> Iterator[None]:
-    """What opens load balancers, at work meanwhile."""
-    over = threading.Event()
-
-    def work() -> None:
-        while not over.wait(0.05):
-            site.settle()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    yield
-    over.set()
-    thread.join()
-
-
 def snapshot(kube: Kube) -> dict[str, str]:
     """Everything that a controller could have written: by resource version, or what it would be of a node."""
     lists = {kind.plural: kube.list(kind).items for kind in (SERVICES, EVENTS, LEASES)}
@@ -180,13 +154,6 @@ def snapshot(kube: Kube) -> dict[str, str]:
 
 def uninitialised(node: Object) -> bool:
     return any(taint["key"] == UNINITIALIZED_TAINT for taint in node["spec"].get("taints") or [])
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"it did not happen: {what}"
-        time.sleep(0.05)
 
 
 # ------------------------------------------------------------------------------------------------------------- plan
@@ -386,7 +353,7 @@ def test_the_daemon_never_shows_a_secret_even_when_it_tells_everything(cluster: 
         return cluster.get(SERVICES, "web", "default")["status"]["loadBalancer"].get("ingress")
 
     try:
-        until(lambda: process.poll() is not None or served(), "web has an address")
+        eventually(lambda: process.poll() is not None or served(), "web has an address")
         command_line = Path(f"/proc/{process.pid}/cmdline").read_bytes()
         environment = Path(f"/proc/{process.pid}/environ").read_bytes()
     finally:
@@ -420,7 +387,7 @@ def test_the_daemon_works_as_nobody_without_capabilities_and_without_a_file_that
         return cluster.get(SERVICES, "web", "default")["status"]["loadBalancer"].get("ingress")
 
     try:
-        until(lambda: process.poll() is not None or served(), "web has an address")
+        eventually(lambda: process.poll() is not None or served(), "web has an address")
         status = dict(line.split(":\t", 1) for line in Path(f"/proc/{process.pid}/status").read_text().splitlines())
     finally:
         code, _ = ended(process)
@@ -453,7 +420,7 @@ def test_a_daemon_whose_token_expires_works_on_with_the_files_new_one(
     process = daemon(working, "--controllers=node", "--node-status-update-frequency=200ms")
     assert process.stderr is not None
     try:
-        until(lambda: not uninitialised(cluster.get(NODES, "worker-0")), "the daemon works")
+        eventually(lambda: not uninitialised(cluster.get(NODES, "worker-0")), "the daemon works")
         expire_tokens(site)
         assert any("the token has expired" in line for line in process.stderr)
         new = token.with_suffix(".new")
@@ -461,7 +428,7 @@ def test_a_daemon_whose_token_expires_works_on_with_the_files_new_one(
         new.replace(token)
         site.machine("worker-1")
         cluster.create(NODES, {"metadata": {"name": "worker-1"}})
-        until(lambda: cluster.get(NODES, "worker-1")["spec"].get("providerID"), "worker-1 is known")
+        eventually(lambda: cluster.get(NODES, "worker-1")["spec"].get("providerID"), "worker-1 is known")
         cluster.delete(NODES, "worker-1")
     finally:
         code, _ = ended(process)

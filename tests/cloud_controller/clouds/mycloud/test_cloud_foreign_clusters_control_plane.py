@@ -23,7 +23,6 @@ from tests.cloud_controller.clouds.mycloud.clusters_under_test import (
     Cluster,
     Daemon,
     Json,
-    data_plane,
     inventory,
     until,
 )
@@ -32,7 +31,7 @@ from tests.control_planes import running_control_plane
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
 
-pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(600), pytest.mark.usefixtures("opened")]
+pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(600), pytest.mark.usefixtures("data_plane")]
 
 HELD_AFTER_A_RESTORE = 3
 """A load balancer, a volume and a route."""
@@ -51,12 +50,6 @@ def other_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPla
     """It idles until the module's end, so the tests that need it are the last ones."""
     with running_control_plane(tmp_path_factory.mktemp("plane-b")) as running:
         yield running
-
-
-@pytest.fixture
-def opened(site: MyCloudSite) -> Iterator[None]:
-    with data_plane(site):
-        yield
 
 
 @pytest.fixture

@@ -30,7 +30,9 @@ class World:
 
     def __post_init__(self) -> None:
         self.api = ApiServer(WritesLeft())
-        self.process = Process(self.site, self.api, self.clock, WritesLeft())
+        cloud = self.site.cloud
+        cloud._client._sleep = self.clock.sleep
+        self.process = Process(cloud, self.api, self.clock)
         self.pass_time(0)
 
     def create(self, **annotations: str) -> None:

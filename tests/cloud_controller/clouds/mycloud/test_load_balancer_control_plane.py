@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,8 +15,6 @@ from cloud_controller.controllers.service.address_changes import ANNOTATION, CON
 from cloud_controller.controllers.service.controller import RESYNC, ServiceOptions
 from cloud_controller.controllers.service.rules import FINALIZER
 from cloud_controller.kube import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
     EVENTS,
     NODES,
     SERVICES,
@@ -29,6 +26,7 @@ from cloud_controller.kube import (
 )
 from local.control_plane.control_plane import ControlPlane
 from tests.cloud_controller.clouds.mycloud.running_controller import Running, eventually
+from tests.cloud_controller.rights import user_with
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -42,17 +40,8 @@ SCHEME = CATALOGUE.by_argument["scheme"].name
 @pytest.fixture(scope="module")
 def daemon(control_plane: ControlPlane, kube: Kube) -> Iterator[Kube]:
     """An identity with the rights that the service controller is given, and no other."""
-    rules = [rule.to_json() for rule in rbac.rules(["service"]).cluster]
-    kube.create(CLUSTER_ROLES, {"metadata": {"name": "service-controller-test"}, "rules": rules})
-    binding = {
-        "metadata": {"name": "service-controller-test"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "service-controller-test"},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "service-controller-test"}],
-    }
-    kube.create(CLUSTER_ROLE_BINDINGS, binding)
-    yield Kube.from_kubeconfig(control_plane.kubeconfig("service-controller-test", [], timedelta(hours=1)))
-    kube.delete(CLUSTER_ROLE_BINDINGS, "service-controller-test")
-    kube.delete(CLUSTER_ROLES, "service-controller-test")
+    with user_with(control_plane, kube, "service-controller-test", rbac.rules(["service"])) as kubeconfig:
+        yield Kube.from_kubeconfig(kubeconfig)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 import json
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -76,22 +75,6 @@ class Commands:
 def commands(tmp_path: Path, site: MyCloudSite, control_plane: ControlPlane, namespace: str) -> Commands:
     kubeconfig = control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1))
     return Commands(tmp_path, site, kubeconfig, namespace)
-
-
-@pytest.fixture
-def data_plane(site: MyCloudSite) -> Iterator[None]:
-    """What opens load balancers, at work meanwhile."""
-    over = threading.Event()
-
-    def work() -> None:
-        while not over.wait(0.05):
-            site.settle()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    yield
-    over.set()
-    thread.join()
 
 
 def manifest(
