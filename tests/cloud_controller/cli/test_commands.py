@@ -82,16 +82,6 @@ def test_an_unset_cloud_config_is_an_error_that_names_the_option(capsys: pytest.
     assert line == f"cloud-controller: cloud-config: {why}"
 
 
-def test_an_unknown_cloud_config_key_is_an_error_with_its_line_and_the_nearest_name(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (files / "cloud.conf").write_text("[Global]\nendpont = x\n")
-
-    line = failed(command(files), capsys)
-
-    assert "line 2: unknown key in [Global]; did you mean 'endpoint'?" in line
-
-
 def test_a_missing_kubeconfig_is_an_error_that_names_its_path(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = failed(command(files, kubeconfig="nowhere"), capsys)
 
@@ -123,14 +113,6 @@ def test_a_daemon_waits_for_an_untrusted_api_server_without_asking_it_all_the_ti
         cli._wait_for(cast("Any", SimpleNamespace(version=version)))
 
     assert len(asked) == 2
-
-
-def test_an_unknown_controller_is_an_error_that_lists_the_known_ones(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = failed(command(files, "--controllers=nodes"), capsys)
-
-    assert "'nodes' is not a controller (allowed: node, node-lifecycle, service, route, volume)" in line
 
 
 def test_the_route_controller_requires_cluster_cidr(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -368,19 +368,6 @@ def test_an_invalid_node_gets_an_error_and_the_others_their_machines(cloud: Fake
     assert list(errors) == ["n0004"]
 
 
-def test_an_idle_cluster_costs_one_list_per_period_whatever_the_number_of_callers(
-    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
-) -> None:
-    nodes = fleet(cloud, 500)
-    began = clock.now
-    while clock.now < began + 20 * LIFETIME:
-        snapshot.describe(nodes)
-        snapshot.cluster_machines()
-        clock.now += LIFETIME / 3
-
-    assert calls(cloud) <= (21, 0)
-
-
 class Choosy(FakeCloud):
     """A cloud that leaves nodes alone whose name begins with "alone"."""
 

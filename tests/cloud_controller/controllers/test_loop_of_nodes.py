@@ -466,16 +466,6 @@ def test_which_machine_is_whose_is_not_asked_in_each_pass(cluster: Cluster) -> N
     assert (len(cluster.cloud.describes), cluster.cloud.lists) == (1, 0)
 
 
-def test_a_route_that_somebody_removed_is_written_again_by_the_pass_over_all(cluster: Cluster) -> None:
-    controller = routed(cluster, 2)
-    assert [*controller.reconcile(None)] == []
-    cluster.cloud.table.pop()
-
-    assert [*controller.reconcile(None)] == []
-
-    assert len(cluster.cloud.table) == 2
-
-
 def test_after_a_write_whose_outcome_is_not_known_the_table_is_read(cluster: Cluster) -> None:
     controller = routed(cluster, 2)
     cluster.cloud.refuse_routes_to = {"i-n1"}

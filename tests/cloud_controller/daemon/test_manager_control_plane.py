@@ -21,7 +21,6 @@ from cloud_controller.controllers.nodes import (
     UNINITIALIZED_TAINT,
     condition,
     has_taint,
-    patch_status,
     pod_cidrs,
 )
 from cloud_controller.controllers.route import RouteController, RouteOptions
@@ -188,22 +187,6 @@ def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
 
     assert daemon.end() == 0
     assert "orbidden" not in caplog.text
-
-
-def test_a_recreated_node_does_not_get_the_status_of_its_predecessor(kube: Kube) -> None:
-    register(kube, "n9")
-    first = kube.get(NODES, "n9")
-    status = {"addresses": [{"type": "InternalIP", "address": "10.9.0.9"}]}
-    kube.delete(NODES, "n9")
-    register(kube, "n9")
-    try:
-        assert patch_status(kube, first, status, PatchType.MERGE) is None
-        assert "addresses" not in kube.get(NODES, "n9")["status"]
-
-        assert patch_status(kube, kube.get(NODES, "n9"), status, PatchType.MERGE) is not None
-        assert kube.get(NODES, "n9")["status"]["addresses"] == status["addresses"]
-    finally:
-        kube.delete(NODES, "n9")
 
 
 def test_of_two_daemons_one_works_and_the_other_takes_over_when_it_ends(

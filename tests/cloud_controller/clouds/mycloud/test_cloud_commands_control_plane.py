@@ -32,7 +32,6 @@ from cloud_controller.kube import (
     SERVICES,
     ForbiddenError,
     Kube,
-    NotFoundError,
     Object,
     PatchType,
     name,
@@ -219,33 +218,6 @@ def test_apply_does_everything_until_nothing_is_left_and_gives_the_lease_back(
     assert capsys.readouterr().out.endswith("nothing to do\n")
 
 
-@pytest.mark.usefixtures("data_plane")
-def test_apply_tells_as_json_what_it_has_done(
-    cluster: Kube, working: Commands, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert working("apply", "--yes", "--controllers=node", "--output=json", "--leader-elect=false") == 0
-
-    report = json.loads(capsys.readouterr().out)
-    assert [(each["controller"], each["target"], each.get("error")) for each in report["actions"]] == [
-        ("node", "node/worker-0", None)
-    ]
-    assert (report["failed"], report["left"]) == ([], [])
-    with pytest.raises(NotFoundError):
-        cluster.get(LEASES, "none-was-taken", rbac.LEASE_NAMESPACE)
-
-
-def test_apply_changes_nothing_unless_somebody_agrees(
-    cluster: Kube, site: MyCloudSite, working: Commands, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before, writes = snapshot(cluster), site.writes()
-
-    assert working("apply") == 1
-
-    assert "stdin is not a terminal" in capsys.readouterr().err
-    assert site.writes() == writes
-    assert snapshot(cluster) == before
-
-
 def test_apply_does_not_work_beside_a_daemon_that_leads(
     cluster: Kube, site: MyCloudSite, working: Commands, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -266,20 +238,6 @@ def test_apply_does_not_work_beside_a_daemon_that_leads(
 
     assert "the lease is held by the-daemon: stop that daemon" in capsys.readouterr().err
     assert site.writes() == writes
-
-
-def test_apply_tells_what_is_left_when_its_time_is_over(
-    site: MyCloudSite, working: Commands, cluster: Kube, capsys: pytest.CaptureFixture[str]
-) -> None:
-    site.fault("POST /v1/load_balancers", "error", count=None, status=500, code="Internal")
-
-    assert working("apply", "--yes", "--controllers=service", "--deadline=5s", "--leader-elect=false") == 1
-
-    out = capsys.readouterr().out
-    assert "failed: service/default/db" in out
-    assert "left: +  service/default/web: create load balancer" in out
-    # What was begun for a Service can be ended later: the mark comes before anything else.
-    assert cluster.get(SERVICES, "web", "default")["metadata"]["finalizers"] == [FINALIZER]
 
 
 # ------------------------------------------------------------------------------------------------------- the process

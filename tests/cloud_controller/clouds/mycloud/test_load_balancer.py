@@ -322,16 +322,6 @@ def test_one_that_somebody_gave_another_owner_since_it_was_read_is_not_deleted_w
 # ------------------------------------------------------------------------------------------------------------ faults
 
 
-def test_a_port_that_the_cloud_refuses_is_told_at_the_service(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web({}, port(80)))
-
-    with pytest.raises(InvalidConfiguration):
-        Running(site, cluster).handle()
-
-    assert cluster.reasons == ["EnsuringLoadBalancer", "SyncLoadBalancerFailed"]
-    assert "port 80 is below 1024" in cluster.events[-1][1]
-
-
 def test_a_failed_load_balancer_is_told_and_kept(site: MyCloudSite, cluster: Cluster) -> None:
     running = served(site, cluster, web())
     lb = only(site.load_balancers())

@@ -110,24 +110,6 @@ def test_a_commit_may_carry_the_change_and_its_acknowledgement(site: MyCloudSite
     assert "AddressChangeHeld" not in cluster.reasons
 
 
-def test_an_old_acknowledgement_covers_no_later_change(site: MyCloudSite, cluster: Cluster) -> None:
-    running = served(site, cluster, web(), options=ACKNOWLEDGE)
-    changed(cluster, {SCHEME: "internal"})
-    running.settle()
-    changed(cluster, {ANNOTATION: digest(running)})
-    running.settle()
-    new = only(site.load_balancers())
-
-    changed(cluster, {SCHEME: "internet-facing"})
-    running.settle()
-    assert only(site.load_balancers())["id"] == new["id"]
-    changed(cluster, {SCHEME: "internal"})
-    running.settle()
-
-    assert only(site.load_balancers())["id"] == new["id"]
-    assert condition(cluster) is None
-
-
 def test_a_change_that_is_undone_leaves_nothing(site: MyCloudSite, cluster: Cluster) -> None:
     running = served(site, cluster, web(), options=ACKNOWLEDGE)
     old = only(site.load_balancers())

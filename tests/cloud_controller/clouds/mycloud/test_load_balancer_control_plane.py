@@ -198,26 +198,6 @@ def test_a_held_change_of_the_address_is_a_condition_until_it_is_acknowledged(
         eventually(site, lambda: _is_gone(kube))
 
 
-@pytest.mark.usefixtures("node")
-def test_a_bad_annotation_is_told_by_an_event_and_mended_by_its_correction(
-    kube: Kube, daemon: Kube, site: MyCloudSite
-) -> None:
-    with Running(daemon, site):
-        created = kube.create(SERVICES, manifest(**{MAX_QPS: "many"}))
-
-        (event,) = eventually(site, lambda: _failures(kube, created))
-        assert "dlb-listener-maxqps" in event["message"] and "'many'" in event["message"]
-        kube.patch(SERVICES, "web", {"metadata": {"annotations": {MAX_QPS: "3"}}}, "default", type=PatchType.MERGE)
-        eventually(site, lambda: ingress_of(kube))
-
-        kube.delete(SERVICES, "web", "default")
-        eventually(site, lambda: _is_gone(kube))
-
-
-def _failures(kube: Kube, service: Object) -> list[Object]:
-    return [event for event in events(kube, service) if event["reason"] == "SyncLoadBalancerFailed"]
-
-
 def _is_gone(kube: Kube) -> bool:
     try:
         web(kube)

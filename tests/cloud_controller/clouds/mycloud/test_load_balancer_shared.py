@@ -71,24 +71,6 @@ def test_a_plan_is_made_of_values_and_calls_nothing(site: MyCloudSite, cluster: 
     assert {action.target.split("/")[2] for action in plan.changes} == {"web", "second"}
 
 
-def test_services_of_two_clusters_share_one(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
-    other_network = site.client.create("networks", {"name": "n2"})
-    other = site.client.create("clusters", {"name": "c2", "network_id": other_network["id"]})
-    cluster.put(web(named(id=shared["id"])))
-    theirs = Cluster()
-    theirs.put(web(named(id=shared["id"]), port(8443)))
-    theirs.service()["metadata"]["uid"] = "uid-theirs"
-
-    Running(site, cluster).settle(WEB)
-    Running(site, theirs, cluster_id=other["id"], network_id=site.network["id"]).settle()
-    assert listeners(only(site.load_balancers())) == {8080: "uid-web", 8443: "uid-theirs"}
-    cluster.delete_service()
-    Running(site, cluster).settle(WEB)
-
-    assert listeners(only(site.load_balancers())) == {8443: "uid-theirs"}
-    assert cluster.objects["services"] == {}
-
-
 def test_a_port_that_becomes_free_goes_to_the_service_that_waits_for_it(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
@@ -330,24 +312,6 @@ def test_parts_whose_removal_is_confirmed_go_one_by_one_in_a_cloud_that_is_busy_
 
 
 # -------------------------------------------------------------------------------------------------------- preserving
-
-
-def test_a_preserved_load_balancer_stays_with_its_members_and_belongs_to_nobody(
-    site: MyCloudSite, cluster: Cluster
-) -> None:
-    served(site, cluster, web(named(preserve_on_delete=True)))
-    before = only(site.load_balancers())
-    cluster.events.clear()
-
-    cluster.delete_service()
-    Running(site, cluster).settle(WEB)
-
-    after = only(site.load_balancers())
-    assert after["tags"] == {"cloud-controller/preserved-from": f"{site.cluster['id']}/default/web"}
-    assert (after["state"], after["listeners"]) == ("available", before["listeners"])
-    assert after["backend_sets"] == before["backend_sets"]
-    assert cluster.objects["services"] == {}
-    assert cluster.reasons == ["PreservedOnDelete"], "nothing was deleted"
 
 
 def test_a_preserved_load_balancer_is_not_told_as_deleted_if_the_finalizer_stays_at_first(

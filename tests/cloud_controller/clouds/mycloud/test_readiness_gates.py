@@ -108,22 +108,6 @@ def test_a_pod_whose_containers_become_ready_wakes_its_service_although_its_endp
     assert next_service(10)
 
 
-def test_nothing_is_remembered_of_a_pod_that_is_gone(site: MyCloudSite) -> None:
-    gated = Gated(site)
-    now = 1000.0
-    waiting = gated.gates._waiting
-    waiting.clock = lambda: now
-    gated.with_member(healthy=True)
-    gated.decide()
-    assert gated.is_open("a")
-
-    gated.kube.remove(PODS, "default/a")
-    now += 100
-    gated.settle()
-
-    assert not any((waiting._pods, waiting._since, waiting._passed, waiting._opened, waiting._settling))
-
-
 def test_an_open_gate_stays_open_when_the_pod_becomes_unhealthy(site: MyCloudSite) -> None:
     gated = Gated(site).with_member(healthy=True)
     gated.decide()

@@ -14,12 +14,10 @@ from cloud_controller.kube import (
     PODS,
     SERVICES,
     ForbiddenError,
-    InvalidError,
     Kube,
     NotFoundError,
     Object,
     PatchType,
-    uid,
 )
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates
 from local.control_plane.control_plane import ControlPlane
@@ -158,22 +156,6 @@ def test_two_controllers_at_once_open_each_gate(kube: Kube, daemon: Kube, site: 
 
         kube.delete(SERVICES, "gated", "default")
         eventually(site, lambda: not _exists(kube))
-
-
-def test_a_gate_is_not_opened_in_another_pod_of_the_same_name(kube: Kube, daemon: Kube) -> None:
-    """The patch is the controller's own. Its errors are those that it takes for a pod that is gone."""
-    old = create_pod(kube, "one", 8)
-    gone = {"metadata": {"uid": uid(old)}, "status": {"conditions": [{"type": GATES.condition, "status": "True"}]}}
-    kube.delete(PODS, "one", "default", uid=uid(old))
-
-    with pytest.raises(NotFoundError):
-        daemon.patch(PODS, "one", gone, "default", type=PatchType.STRATEGIC, subresource="status")
-    create_pod(kube, "one", 9)
-    with pytest.raises(InvalidError) as caught:
-        daemon.patch(PODS, "one", gone, "default", type=PatchType.STRATEGIC, subresource="status")
-
-    assert caught.value.names("metadata.uid")
-    assert condition(kube, "one") is None
 
 
 def test_without_gates_the_rights_do_not_reach_pods(control_plane: ControlPlane, kube: Kube) -> None:

@@ -279,25 +279,3 @@ def test_a_plan_counts_the_pods_that_the_controller_counts(site: MyCloudSite) ->
         "10.244.0.5": True,
         "10.244.0.6": False,
     }
-
-
-def test_a_pod_that_is_unready_behind_gates_opened_long_ago_is_no_member(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    dead = pod("a", "10.244.0.5", GATE)
-    dead["status"]["conditions"].append({**true(GATE), "lastTransitionTime": "2026-01-01T00:00:00Z"})
-    gated.add(dead)
-    gated.settle()
-
-    assert gated.members() == set()
-
-
-def test_a_pod_that_fails_soon_after_it_became_ready_is_a_member_no_more(site: MyCloudSite) -> None:
-    gated = Gated(site).with_member()
-    gated.kube.change(PODS, "default/a", lambda each: each["status"].update(conditions=[true("Ready")]))
-    gated.settle()
-    assert gated.members() == {"10.244.0.5:8000"}
-
-    gated.kube.change(PODS, "default/a", lambda each: each["status"].update(conditions=[]))
-    gated.settle()
-
-    assert gated.members() == set()

@@ -42,7 +42,6 @@ from cloud_controller.kube import (
 from cloud_controller.metrics import Metrics
 from cloud_controller.volumes import CLAIM_TAG, PV_TAG, ClaimOwner
 from local.control_plane.control_plane import ControlPlane
-from local.mycloud.models.volumes import Volume
 from tests import waiting
 from tests.cloud_controller.clouds.mycloud.data_plane import at_work
 from tests.cloud_controller.guard import guard
@@ -297,51 +296,6 @@ def test_a_persistent_volume_made_by_hand_gets_the_zone_of_its_volume(kube: Kube
     pv = kube.get(PERSISTENT_VOLUMES, "by-hand")
     assert pv["spec"]["nodeAffinity"] == view.node_affinity("zone-b")
     assert pv["metadata"]["labels"] == {view.ZONE: "zone-b", view.REGION: "local"}
-
-
-@pytest.mark.usefixtures("controller")
-def test_at_rest_the_cloud_is_only_read_once_a_period_and_a_plan_is_empty(kube: Kube, site: MyCloudSite) -> None:
-    make_claim(kube, "data")
-    bound(kube, "data")
-    eventually(lambda: all(PV_TAG in each["tags"] for each in site.client.list("volumes")), "the volume is marked")
-    writes = site.writes()
-
-    before = site.calls("GET /v1/volumes")
-    eventually(lambda: site.calls("GET /v1/volumes") >= before + 2, "two periods pass")
-
-    assert site.writes() == writes
-    assert len(volume.plan(volume.observe(kube, site.cloud))) == 0
-
-
-@pytest.mark.usefixtures("controller")
-@pytest.mark.parametrize(
-    ("kind", "more"),
-    [
-        ("error", {"probability": 0.3}),
-        ("drop_answer", {"probability": 0.3}),
-        ("throttle", {"probability": 0.5, "retry_after": 0.2}),
-    ],
-)
-def test_whatever_the_cloud_answers_each_claim_gets_one_volume_and_leaves_none(
-    kube: Kube, site: MyCloudSite, kind: str, more: dict[str, Any]
-) -> None:
-    claims = [f"data-{number}" for number in range(5)]
-    site.set_lag(1.0)
-    site.fault("* /v1/volumes*", kind, None, **more)
-
-    for each in claims:
-        make_claim(kube, each)
-
-    for each in claims:
-        bound(kube, each)
-    with site.context.store.read() as session:
-        assert len(session.query(Volume)) == 5
-
-    for each in claims:
-        kube.delete(PERSISTENT_VOLUME_CLAIMS, each, "default")
-    eventually(lambda: kube.list(PERSISTENT_VOLUMES).items == [], "every PersistentVolume goes")
-    site.clear_faults()
-    assert site.client.list("volumes") == []
 
 
 @pytest.mark.usefixtures("node", "kube")
