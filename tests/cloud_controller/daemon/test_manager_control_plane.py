@@ -21,7 +21,6 @@ from cloud_controller.controllers.nodes import (
     UNINITIALIZED_TAINT,
     condition,
     has_taint,
-    pod_cidrs,
 )
 from cloud_controller.controllers.route import RouteController, RouteOptions
 from cloud_controller.daemon import manager
@@ -31,7 +30,6 @@ from cloud_controller.daemon.options import ManagerOptions, Serving
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
-    EVENTS,
     LEASES,
     NODES,
     SERVICE_ACCOUNTS,
@@ -137,14 +135,6 @@ def register(kube: Kube, node: str) -> None:
     kube.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "spec": {"taints": [taint]}})
 
 
-def exists(kube: Kube, node: str) -> bool:
-    try:
-        kube.get(NODES, node)
-    except NotFoundError:
-        return False
-    return True
-
-
 def lease_holder(kube: Kube) -> str:
     """Empty where nobody holds it, or nobody ever did."""
     try:
@@ -153,40 +143,11 @@ def lease_holder(kube: Kube) -> str:
         return ""
 
 
-def told(kube: Kube, node: str) -> set[str]:
-    events = kube.list(EVENTS, "default").items
-    return {event["reason"] for event in events if event["involvedObject"]["name"] == node}
-
-
 def initialised(kube: Kube, node: str) -> Object | None:
     found = kube.get(NODES, node)
     network = condition(found, "NetworkUnavailable")
     done = not has_taint(found, UNINITIALIZED_TAINT) and network is not None and network["status"] == "False"
     return found if done else None
-
-
-def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
-    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon], caplog: pytest.LogCaptureFixture
-) -> None:
-    daemon = start()
-    for each in ("n0", "n1"):  # The other one shows whose cluster this is when the first has lost its machine.
-        cloud.machine(each)
-        register(kube, each)
-        eventually(lambda each=each: initialised(kube, each), f"{each} is initialised and has a route")  # type: ignore[misc]
-
-    node = kube.get(NODES, "n1")
-    assert node["spec"]["providerID"] == "fake://zone-a/i-n1"
-    assert node["status"]["addresses"][0] == {"type": "InternalIP", "address": "10.9.0.1"}
-    assert node["metadata"]["labels"]["topology.kubernetes.io/zone"] == "zone-a"
-    assert (*pod_cidrs(node), "i-n1") in [(route.destination_cidr, route.target_instance) for route in cloud.table]
-
-    del cloud.machines["n1"]
-    eventually(lambda: not exists(kube, "n1"), "n1 is deleted")
-    eventually(lambda: [route.target_instance for route in cloud.table] == ["i-n0"], "its route is removed")
-    eventually(lambda: {"Synced", "DeletingNode"} <= told(kube, "n1"), "both are told")
-
-    assert daemon.end() == 0
-    assert "orbidden" not in caplog.text
 
 
 def test_of_two_daemons_one_works_and_the_other_takes_over_when_it_ends(

@@ -217,6 +217,12 @@ def test_apply_does_everything_until_nothing_is_left_and_gives_the_lease_back(
     assert working("apply", "--controllers=service") == 0
     assert capsys.readouterr().out.endswith("nothing to do\n")
 
+    cluster.patch(SERVICES, "web", {"spec": {"type": "ClusterIP"}}, "default", type=PatchType.MERGE)
+    assert working("apply", "--yes", "--controllers=service") == 0
+    left = cluster.get(SERVICES, "web", "default")
+    assert (left["metadata"].get("finalizers"), left["status"]) == (None, {"loadBalancer": {}})
+    assert len(site.load_balancers()) == 1
+
 
 def test_apply_does_not_work_beside_a_daemon_that_leads(
     cluster: Kube, site: MyCloudSite, working: Commands, capsys: pytest.CaptureFixture[str]
@@ -368,33 +374,3 @@ def test_a_daemon_whose_token_lacks_a_right_says_which_and_ends_at_once(site: My
     assert process.returncode == 1
     assert "the token does not allow DELETE /v1/load_balancers/ID" in err
     assert "(needed by service)" in err
-
-
-def test_a_daemon_whose_token_expires_works_on_with_the_files_new_one(
-    cluster: Kube, site: MyCloudSite, working: Commands
-) -> None:
-    token = working.directory / "token"
-    token.write_text(site.issue_token())
-    process = daemon(working, "--controllers=node", "--node-status-update-frequency=200ms")
-    assert process.stderr is not None
-    try:
-        eventually(lambda: not uninitialised(cluster.get(NODES, "worker-0")), "the daemon works")
-        expire_tokens(site)
-        assert any("the token has expired" in line for line in process.stderr)
-        new = token.with_suffix(".new")
-        new.write_text(site.token)
-        new.replace(token)
-        site.machine("worker-1")
-        cluster.create(NODES, {"metadata": {"name": "worker-1"}})
-        eventually(lambda: cluster.get(NODES, "worker-1")["spec"].get("providerID"), "worker-1 is known")
-        cluster.delete(NODES, "worker-1")
-    finally:
-        code, _ = ended(process)
-
-    assert code == 0
-
-
-def expire_tokens(site: MyCloudSite) -> None:
-    """What the end of their time comes to."""
-    with site.context.store.write() as session:
-        session._db.execute("UPDATE access_tokens SET expires_at = 0")

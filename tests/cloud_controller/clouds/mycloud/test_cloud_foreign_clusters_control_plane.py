@@ -103,28 +103,6 @@ def test_a_daemon_whose_etcd_is_emptied_ends_and_deletes_nothing(cluster: Cluste
     assert inventory(site) == before
 
 
-def test_a_cluster_begins_without_its_old_objects_where_that_is_asked_for(cluster: Cluster, site: MyCloudSite) -> None:
-    cluster.populate()
-    cluster.serve()
-    cluster.mark(None)
-    before = {lb["id"] for lb in cluster.load_balancers}
-    cluster.empty()
-    cluster.services = ["new"]
-    cluster.claims, cluster.nodes = [], []
-
-    with cluster.daemon() as daemon:
-        assert daemon.ends_by_itself(SOON) == 1
-    assert "--moved-from-cluster=none" in last_line(daemon)
-    cluster.services = []
-    cluster.add_service("new")
-
-    with cluster.daemon("--moved-from-cluster=none") as daemon:
-        until(lambda: cluster.served, "the new Service is served")
-        until(lambda: daemon.log.count(" held ") >= len(before), "the old load balancers are held")
-        assert daemon.runs
-    assert before < {lb["id"] for lb in site.load_balancers()}
-
-
 def test_what_moved_here_on_purpose_gets_this_clusters_uid(cluster: Cluster) -> None:
     cluster.populate()
     cluster.serve()

@@ -56,26 +56,6 @@ def world(site: MyCloudSite) -> World:
     return World(site)
 
 
-def test_a_new_service_that_the_cloud_throttles_is_not_tried_before_the_time_that_it_named(world: World) -> None:
-    world.site.fault(CREATE, "throttle", count=None, retry_after=42)
-    world.create()
-
-    world.pass_time(41.9)
-    assert world.tries() == 1
-    world.pass_time(0.2)
-    assert world.tries() == 2
-
-
-def test_a_new_service_that_fails_waits_for_its_backoff_the_first_time_too(world: World) -> None:
-    world.site.fault(CREATE, "error", count=None, status=403, code="PermissionDenied")
-    world.create()
-
-    world.pass_time(4.9)
-    assert world.tries() == 1
-    world.pass_time(0.7)
-    assert world.tries() == 2
-
-
 @pytest.mark.parametrize(
     "happens",
     [

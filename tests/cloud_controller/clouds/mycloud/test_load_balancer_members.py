@@ -18,7 +18,6 @@ from tests.cloud_controller.load_balancing import (
     changed,
     endpoint,
     endpoint_slice,
-    left_out,
     port,
     served,
 )
@@ -472,32 +471,10 @@ def test_a_service_that_is_visited_before_the_first_full_pass_keeps_its_members(
 # ------------------------------------------------------------------------------------- a node whose machine is gone
 
 
-def put_dead(site: MyCloudSite, cluster: Cluster) -> str:
-    """A node whose machine is gone; returns the machine's ID."""
-    machine = site.machine("dead", state=State.TERMINATED)
-    put_node(cluster, machine)
-    return str(machine["id"])
-
-
-def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(
+def test_a_node_whose_machine_is_gone_costs_no_call_until_the_next_look_at_everything_and_is_told_once(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    gone = put_dead(site, cluster)
-
-    served(site, cluster, web())
-
-    assert members(only(site.load_balancers())) == {
-        f"{cluster.address(node)}:30080" for node in ("worker-0", "worker-1")
-    }
-    (told,) = left_out(cluster)
-    assert f"node dead ({gone}): network " in told and f"has no machine '{gone}'" in told
-    assert "SyncLoadBalancerFailed" not in cluster.reasons
-
-
-def test_it_costs_no_call_until_the_next_look_at_everything_and_is_told_once(
-    site: MyCloudSite, cluster: Cluster
-) -> None:
-    put_dead(site, cluster)
+    put_node(cluster, site.machine("dead", state=State.TERMINATED))
     cluster.make_ready("dead")
     running = served(site, cluster, web())
 
