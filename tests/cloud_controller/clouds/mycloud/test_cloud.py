@@ -106,14 +106,6 @@ def test_a_route_stays_ours_when_its_machine_is_terminated_and_becomes_foreign_w
     assert owned(site) == [False]
 
 
-def test_routes_to_other_machines_and_outside_the_pod_range_are_foreign(site: MyCloudSite) -> None:
-    ours, theirs = site.machine("worker-0"), site.machine("other", tags={})
-    routes = site.cloud.routes
-    routes.create([Route(pod_range(site, 1), theirs["id"]), Route("10.255.0.0/24", ours["id"])])
-
-    assert owned(site) == [False, False]
-
-
 def test_routes_of_both_families_are_written_and_ours(site: MyCloudSite) -> None:
     machine = site.machine("worker-0")["id"]
     v6 = f"{site.network['pod_cidr_ipv6'].split('/')[0]}/80"
