@@ -261,19 +261,24 @@ def test_the_version_is_printed(arguments: list[str], capsys: pytest.CaptureFixt
     assert capsys.readouterr().out.count(".") == 2
 
 
+def ran(files: Path, monkeypatch: pytest.MonkeyPatch, manager: object) -> int:
+    """The exit code of a daemon with this manager."""
+    cloud = SimpleNamespace(check_access=lambda *_, **__: None, routes=1, load_balancers=1, volumes=1)
+    monkeypatch.setattr(cli_options, "cloud", lambda _: cloud)
+    monkeypatch.setattr(cli, "_wait_for", lambda _: None)
+    monkeypatch.setattr(cli, "stop_on_signals", threading.Event)
+    monkeypatch.setattr(cli, "Manager", lambda *_: manager)
+    return main(["run", *command(files, "--controllers=node")[1:]])
+
+
 @pytest.mark.parametrize(("busy", "at_once"), [(True, [7]), (False, [])])
 def test_a_daemon_whose_controllers_still_work_when_it_ends_does_not_wait_for_their_threads(
     files: Path, busy: bool, at_once: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[int] = []
-    cloud = SimpleNamespace(check_access=lambda *_, **__: None, routes=1, load_balancers=1, volumes=1)
-    monkeypatch.setattr(cli_options, "cloud", lambda _: cloud)
-    monkeypatch.setattr(cli, "_wait_for", lambda _: None)
-    monkeypatch.setattr(cli, "stop_on_signals", threading.Event)
-    monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 7, busy=busy, foreign=None))
     monkeypatch.setattr("os._exit", ended.append)
 
-    assert main(["run", *command(files, "--controllers=node")[1:]]) == 7
+    assert ran(files, monkeypatch, SimpleNamespace(run=lambda _: 7, busy=busy, foreign=None)) == 7
 
     assert ended == at_once
 
@@ -342,12 +347,5 @@ def test_a_closed_output_pipe_prints_no_error(files: Path, output: str) -> None:
 def test_a_daemon_that_finds_a_foreign_cluster_prints_the_reason_as_its_last_line(
     files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cloud = SimpleNamespace(check_access=lambda *_, **__: None, routes=1, load_balancers=1, volumes=1)
-    monkeypatch.setattr(cli_options, "cloud", lambda _: cloud)
-    monkeypatch.setattr(cli, "_wait_for", lambda _: None)
-    monkeypatch.setattr(cli, "stop_on_signals", threading.Event)
-    monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 1, busy=False, foreign="why"))
-
-    assert main(["run", *command(files, "--controllers=node")[1:]]) == 1
-
+    assert ran(files, monkeypatch, SimpleNamespace(run=lambda _: 1, busy=False, foreign="why")) == 1
     assert capsys.readouterr().err.splitlines()[-1] == "cloud-controller: why"

@@ -37,7 +37,6 @@ from cloud_controller.kube import (
     Kube,
     NotFoundError,
     Object,
-    PatchType,
     name,
 )
 from local.control_plane.control_plane import ControlPlane
@@ -148,42 +147,6 @@ def initialised(kube: Kube, node: str) -> Object | None:
     network = condition(found, "NetworkUnavailable")
     done = not has_taint(found, UNINITIALIZED_TAINT) and network is not None and network["status"] == "False"
     return found if done else None
-
-
-def test_of_two_daemons_one_works_and_the_other_takes_over_when_it_ends(
-    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
-) -> None:
-    first = start()
-    eventually(lambda: lease_holder(kube), "the first leads")
-    leader = lease_holder(kube)
-    second = start()
-    cloud.machine("n5")
-    register(kube, "n5")
-    eventually(lambda: initialised(kube, "n5"), "the first works")
-    assert lease_holder(kube) == leader
-
-    assert first.end() == 0
-    eventually(lambda: lease_holder(kube) not in ("", leader), "the second leads")
-
-    cloud.machine("n6")
-    register(kube, "n6")
-    eventually(lambda: initialised(kube, "n6"), "the second works")
-    assert second.end() == 0
-    assert lease_holder(kube) == ""
-
-
-def test_a_daemon_that_loses_its_lease_exits_with_1(kube: Kube, start: Callable[..., Daemon]) -> None:
-    daemon = start()
-    eventually(lambda: lease_holder(kube), "it leads")
-
-    def take(lease: Object) -> None:
-        spec = {**lease["spec"], "holderIdentity": "another", "leaseDurationSeconds": 1}
-        kube.patch(LEASES, rbac.LEASE_NAME, {"spec": spec}, rbac.LEASE_NAMESPACE, type=PatchType.MERGE)
-
-    take(kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE))
-    daemon.thread.join(PATIENCE)
-
-    assert daemon.code == 1
 
 
 def test_a_daemon_that_is_still_busy_at_shutdown_does_not_release_its_lease(
