@@ -13,6 +13,7 @@ import pytest
 from cloud_controller.cloud import Conflict, Instance, InstanceRef, InstanceState, Unavailable
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Object
+from tests.cloud_controller.clock import Clock
 from tests.cloud_controller.conftest import FakeCloud, make_instance
 
 T = TypeVar("T")
@@ -20,17 +21,9 @@ T = TypeVar("T")
 LIFETIME = 5.0
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1000.0)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 
 def entry(argument: str, **more: Any) -> Annotation:
     """A text that is changed in place, unless more is said."""
-    defaults = {
+    defaults: dict[str, Any] = {
         "name": f"example.com/{argument}",
         "argument": argument,
         "sets": argument,
