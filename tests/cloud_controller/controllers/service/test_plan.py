@@ -275,15 +275,11 @@ def test_a_type_changed_away_also_clears_the_status() -> None:
     assert operations(planned(service)) == [SetIngress, RemoveFinalizer]
 
 
-def test_of_a_service_that_another_implementation_serves_only_what_is_ours_is_removed() -> None:
-    service = web(loadBalancerClass="example.com/other", ingress=INGRESS)
-
-    assert operations(planned(service, existing(service))) == [DeleteLoadBalancer]
-    assert operations(planned(service)) == []
-
-
-def test_of_a_service_that_an_annotation_leaves_to_another_controller_too() -> None:
-    service = web(annotations={"elsewhere": "true"}, ingress=INGRESS)
+@pytest.mark.parametrize(
+    "left", [{"loadBalancerClass": "example.com/other"}, {"annotations": {"elsewhere": "true"}}], ids=str
+)
+def test_of_a_service_that_another_controller_serves_only_what_is_ours_is_removed(left: dict[str, Any]) -> None:
+    service = web(**left, ingress=INGRESS)
 
     assert operations(planned(service, existing(service))) == [DeleteLoadBalancer]
     assert operations(planned(service)) == []
