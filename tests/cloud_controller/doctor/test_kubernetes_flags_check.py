@@ -135,22 +135,16 @@ def test_a_node_without_a_pod_range_gets_no_route() -> None:
     )
 
 
-def test_a_new_node_has_time_to_get_its_range_and_provider_id() -> None:
-    api = cluster()
+@pytest.mark.parametrize(
+    ("age", "more"),
+    [(timedelta(seconds=30), {}), (timedelta(minutes=5), {"grace": timedelta(minutes=10)})],
+    ids=["by default", "as the command says"],
+)
+def test_a_new_node_has_time_to_get_its_range_and_provider_id(age: timedelta, more: dict[str, timedelta]) -> None:
     new = node("worker-0", podCIDR="", podCIDRs=[], providerID="")
-    new["metadata"]["creationTimestamp"] = ago(seconds=30)
-    api.put(NODES, new)
+    new["metadata"]["creationTimestamp"] = ago(seconds=age.total_seconds())
 
-    assert passes(CHECK, api, controllers=ROUTES)
-
-
-def test_the_time_of_a_new_node_is_that_of_the_command() -> None:
-    api = cluster()
-    new = node("worker-0", podCIDR="", podCIDRs=[], providerID="")
-    new["metadata"]["creationTimestamp"] = ago(minutes=5)
-    api.put(NODES, new)
-
-    assert passes(CHECK, api, controllers=ROUTES, grace=timedelta(minutes=10))
+    assert passes(CHECK, cluster(new), controllers=ROUTES, **more)
 
 
 def test_another_range_of_kube_proxy_is_a_warning() -> None:

@@ -332,9 +332,7 @@ def test_members_that_cannot_be_changed_are_told_with_upstreams_reason(site: MyC
     running = served(site, cluster, web())
     put_node(cluster, site.machine("worker-2"))
     running.handle(NODES_CHANGED)
-    site.client.post(
-        "admin/faults", {"operation": "POST *batch_register", "kind": "error", "status": 503, "count": None}
-    )
+    site.fault("POST *batch_register", "error", count=None, status=503)
 
     with pytest.raises(Unavailable):
         running.handle()
@@ -379,9 +377,7 @@ def test_an_orphan_that_cannot_be_deleted_is_told_at_the_service_that_is_gone(
 ) -> None:
     served(site, cluster, web())
     cluster.objects["services"].clear()
-    site.client.post(
-        "admin/faults", {"operation": "DELETE /v1/load_balancers/*", "kind": "error", "status": 503, "count": None}
-    )
+    site.fault("DELETE /v1/load_balancers/*", "error", count=None, status=503)
 
     running = Running(site, cluster)
     running.handle()
@@ -442,7 +438,7 @@ def test_a_creation_whose_answer_was_lost_is_looked_for_though_its_service_goes_
     del running.controller._queue._due[RESYNC]  # As if it had come already.
     site.age_machines()
     site.set_lag(3600)
-    site.client.post("admin/faults", {"operation": "POST /v1/load_balancers", "kind": "drop_answer", "count": None})
+    site.fault("POST /v1/load_balancers", "drop_answer", count=None)
     with pytest.raises(Unavailable):
         running.handle()
 

@@ -51,8 +51,7 @@ def shared(site: MyCloudSite) -> Json:
 def hidden(site: MyCloudSite) -> str:
     """The ID of a load balancer that the cloud refuses to show."""
     lb_id = "lb-0123456789ab"
-    fault = {"operation": f"GET /v1/load_balancers/{lb_id}", "kind": "error", "status": 403, "count": None}
-    site.client.post("admin/faults", fault)
+    site.fault(f"GET /v1/load_balancers/{lb_id}", "error", count=None, status=403)
     return lb_id
 
 
