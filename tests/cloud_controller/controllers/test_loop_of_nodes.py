@@ -395,23 +395,15 @@ def test_a_younger_node_with_the_range_of_an_older_one_says_that_it_has_no_netwo
     assert cluster.told(controller) == [("young", "FailedToCreateRoute", why)]
 
 
-def test_the_route_of_a_node_that_goes_is_removed_without_reading_the_table(cluster: Cluster) -> None:
-    controller = at_rest(cluster, 2)
-    cluster.api.remove(NODES, "n1")
+@pytest.mark.parametrize("left", [1, 0], ids=["one of two", "the last one"])
+def test_the_route_of_a_node_that_goes_is_removed_without_reading_the_table(cluster: Cluster, left: int) -> None:
+    controller = at_rest(cluster, left + 1)
+    cluster.api.remove(NODES, f"n{left}")
 
-    assert [*controller.reconcile(frozenset({"n1"}))] == []
+    assert [*controller.reconcile(frozenset({f"n{left}"}))] == []
 
     assert cluster.cloud.route_lists == 1
-    assert [route.target_instance for route in cluster.cloud.table] == ["i-n0"]
-
-
-def test_the_route_of_the_last_node_that_goes_is_removed(cluster: Cluster) -> None:
-    controller = at_rest(cluster, 1)
-    cluster.api.remove(NODES, "n0")
-
-    assert [*controller.reconcile(frozenset({"n0"}))] == []
-
-    assert cluster.cloud.table == []
+    assert [route.target_instance for route in cluster.cloud.table] == [f"i-n{number}" for number in range(left)]
 
 
 def test_the_route_of_a_node_that_vanishes_without_a_deletion_is_held(cluster: Cluster) -> None:
