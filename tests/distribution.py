@@ -24,7 +24,6 @@ UNITS: Mapping[str, str] = {
         (
             "tests/cloud_controller/clouds/mycloud/test_build_bad_services_control_plane.py",
             "tests/cloud_controller/clouds/mycloud/test_cloud_commands_control_plane.py",
-            "tests/cloud_controller/clouds/mycloud/test_load_balancer_control_plane.py",
             "tests/cloud_controller/clouds/mycloud/test_plan_services_control_plane.py",
             "tests/cloud_controller/clouds/mycloud/test_readiness_gates_control_plane.py",
             "tests/cloud_controller/clouds/mycloud/test_volumes_control_plane.py",

@@ -98,7 +98,6 @@ _TLS = {"protocol_port": "tcpssl:443", "cert_id": "c-1"}
 _BY_POD = {"backend_type": "eni"}
 _REUSED = {"id": "lb-0a", "protocol_port": "http:80"}
 _NLB = {"type": "nlb"}
-_LOGGED = {**_NLB, "access_log_s3_bucket_name": "logs"}
 
 PAIRS: tuple[tuple[Asked, Asked], ...] = (
     by_spec(MYCLOUD, {}, SCTP, UDP),

@@ -25,6 +25,16 @@ def written(api: FakeKubernetes) -> list[Object]:
     return [*api.objects(EVENTS).values()]
 
 
+def recorded(*told: tuple[str, str], about: Object = NODE) -> list[Object]:
+    """The stored events after these reasons and messages about the object."""
+    api = FakeKubernetes()
+    events = recorder(api)
+    for reason, message in told:
+        events.normal(about, reason, message)
+    assert events.close(60)
+    return written(api)
+
+
 def test_an_event_names_object_reason_and_source() -> None:
     api = FakeKubernetes()
     events = recorder(api)
@@ -43,26 +53,15 @@ def test_an_event_names_object_reason_and_source() -> None:
 
 
 def test_an_event_of_a_cluster_wide_object_is_kept_in_the_default_namespace() -> None:
-    api = FakeKubernetes()
-    events = recorder(api)
+    (event,) = recorded(("Synced", "done"))
 
-    events.normal(NODE, "Synced", "done")
-    events.close(60)
-
-    (event,) = written(api)
     assert event["metadata"]["namespace"] == "default"
 
 
 def test_the_same_event_again_raises_its_count() -> None:
-    api = FakeKubernetes()
-    events = recorder(api)
+    found = recorded(*[("Synced", "done")] * 3, ("Synced", "something else"))
 
-    for _ in range(3):
-        events.normal(NODE, "Synced", "done")
-    events.normal(NODE, "Synced", "something else")
-    events.close(60)
-
-    assert sorted(event["count"] for event in written(api)) == [1, 3]
+    assert sorted(event["count"] for event in found) == [1, 3]
 
 
 def test_an_event_that_has_expired_is_written_anew() -> None:
@@ -94,22 +93,12 @@ def test_an_event_that_may_not_be_written_is_logged_and_the_next_one_tried(
 
 
 def test_the_event_of_an_object_with_the_longest_name_has_a_name_that_an_object_may_have() -> None:
-    api = FakeKubernetes()
-    events = recorder(api)
+    (event,) = recorded(("Long", "x"), about={**NODE, "metadata": {"name": "a" * 235 + "-" + "b" * 17}})
 
-    events.normal({**NODE, "metadata": {"name": "a" * 235 + "-" + "b" * 17}}, "Long", "x")
-    events.close(60)
-
-    (event,) = written(api)
     assert object_name(event["metadata"]["name"])
 
 
 def test_a_long_message_is_cut_to_what_the_api_server_takes() -> None:
-    api = FakeKubernetes()
-    events = recorder(api)
+    (event,) = recorded(("Long", "x" * 5000))
 
-    events.normal(NODE, "Long", "x" * 5000)
-    events.close(60)
-
-    (event,) = written(api)
     assert len(event["message"]) == 1024

@@ -13,18 +13,15 @@ from cloud_controller.kube import (
     CONFIG_MAPS,
     NODES,
     AlreadyExistsError,
-    ApiError,
     ConflictError,
-    EventType,
     InvalidError,
     KubeApi,
     NotFoundError,
     Object,
     PatchType,
-    UnreachableError,
     key,
 )
-from tests.fake_kubernetes import FakeKubernetes, merged
+from tests.fake_kubernetes import FakeKubernetes
 
 FINALIZER = "example.com/held"
 
@@ -175,90 +172,3 @@ def test_a_fence_stops_writes_of_the_fenced_client_alone(api: KubeApi) -> None:
 def test_a_namespaced_object_needs_its_namespace(api: KubeApi) -> None:
     with pytest.raises(ValueError, match="a namespace is required"):
         api.get(CONFIG_MAPS, "fake-test")
-
-
-# ------------------------------------------------------------------------------------------- what tests add to the fake
-
-
-def test_requests_are_recorded_once_they_are_carried_out() -> None:
-    api = FakeKubernetes()
-    api.put(NODES, node())
-    api.fail(UnreachableError("down"), "get", times=1)
-
-    with pytest.raises(UnreachableError):
-        api.get(NODES, "fake-test")
-    api.get(NODES, "fake-test")
-    api.patch(NODES, "fake-test", {"status": {"phase": "x"}}, type=PatchType.MERGE, subresource="status")
-    api.delete(NODES, "fake-test")
-
-    assert [str(each) for each in api.requests] == [
-        "get nodes/fake-test",
-        "patch nodes/fake-test/status",
-        "delete nodes/fake-test",
-    ]
-    assert api.writes == ["patch nodes/fake-test/status", "delete nodes/fake-test"]
-    assert [each["status"] for each in api.deleted] == [{"phase": "x"}]
-
-
-def test_somebody_may_write_before_a_request_and_its_answer_may_be_lost() -> None:
-    api = FakeKubernetes()
-    api.put(CONFIG_MAPS, config_map())
-    read = api.get(CONFIG_MAPS, "fake-test", "default")
-    api.meddle(lambda: api.change(CONFIG_MAPS, "default/fake-test", lambda obj: obj.update(data={"a": "1"})), "replace")
-
-    with pytest.raises(ConflictError):
-        api.replace(CONFIG_MAPS, read)
-
-    def lose(_: object) -> None:
-        raise UnreachableError("no answer")
-
-    api.after.append(lose)
-    with pytest.raises(ApiError):
-        api.create(CONFIG_MAPS, config_map("fake-test-2"))
-    assert "default/fake-test-2" in api.objects(CONFIG_MAPS)
-
-
-def test_an_informer_tells_its_handlers_of_every_change() -> None:
-    api = FakeKubernetes()
-    informer = api.informer(NODES)
-    told: list[tuple[EventType, bool, bool]] = []
-    deleted: list[Object] = []
-    informer.add_handler(lambda kind, old, new: told.append((kind, old is not None, new is not None)))
-    informer.add_deletion_handler(deleted.append)
-
-    api.put(NODES, node())
-    api.change(NODES, "fake-test", lambda obj: obj.update(spec={"unschedulable": True}))
-    assert informer.get("fake-test") == informer.items()[0]
-    api.remove(NODES, "fake-test")
-
-    assert told == [
-        (EventType.ADDED, False, True),
-        (EventType.MODIFIED, True, True),
-        (EventType.DELETED, True, False),
-    ]
-    assert [each["spec"] for each in deleted] == [{"unschedulable": True}]
-    assert informer.items() == []
-
-
-@pytest.mark.parametrize(
-    ("target", "patch", "result"),
-    [
-        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
-        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
-        ({"a": "b"}, {"a": None}, {}),
-        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
-        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
-        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
-        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
-        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
-        (["a", "b"], ["c", "d"], ["c", "d"]),
-        ({"a": "b"}, ["c"], ["c"]),
-        ({"a": "foo"}, None, None),
-        ({"a": "foo"}, "bar", "bar"),
-        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
-        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
-        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
-    ],
-)
-def test_the_examples_of_rfc_7386_hold(target: Any, patch: Any, result: Any) -> None:
-    assert merged(target, patch) == result

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from cloud_controller.cli import commands as cli
-from cloud_controller.kube import ApiError, Kube, NotFoundError, Object, PatchType, name, namespace
+from cloud_controller.kube import ApiError, Kube, Object, PatchType, name, namespace
 
 pytestmark = pytest.mark.control_plane
 
@@ -67,15 +67,6 @@ def test_the_api_server_rejects_manifests_with_a_misspelt_field(manifests: Any, 
 
     with pytest.raises(ApiError, match="hostNetwrok"):
         dry_run(kube, daemon_set)
-
-
-def test_a_server_side_dry_run_of_manifests_creates_nothing(manifests: Any, kube: Kube) -> None:
-    (account,) = [each for each in manifests("mycloud") if each["kind"] == "ServiceAccount"]
-
-    dry_run(kube, account)
-
-    with pytest.raises(NotFoundError):
-        kube.get(kube.resource("v1", "ServiceAccount"), name(account), namespace(account))
 
 
 def written(obj: Object) -> Object:

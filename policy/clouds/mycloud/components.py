@@ -20,8 +20,7 @@ COMPONENTS: Final = {
         Component(
             "cloud_controller.clouds.mycloud",
             "a daemon takes a new token from its file, without a restart",
-            "tests/cloud_controller/clouds/mycloud/test_cloud_commands_control_plane.py"
-            "::test_a_daemon_whose_token_expires_works_on_with_the_files_new_one",
+            "tests/crash/test_faults.py::test_an_expired_token_stops_it_only_until_the_file_has_a_new_one",
         ),
     ),
     "11.3.9": _NOBODY,

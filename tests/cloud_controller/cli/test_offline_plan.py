@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -243,36 +244,33 @@ def test_services_of_other_classes_are_not_served() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("cloud", "given"),
     [
-        {"subnets": "subnet-0a,my-subnet"},
-        {"subnets": "subnet-0a,subnet-0b", "private_ipv4_addresses": "10.1.0.9,10.2.0.9", "scheme": "internal"},
-        {"eip_allocations": "eipalloc-0a"},
-        {"ip_address_type": "dualstack"},
-        {"nlb_target_type": "ip"},
-        {"security_groups": "sg-0a,sg-0b"},
+        ("aws", {"type": "nlb", "subnets": "subnet-0a,my-subnet"}),
+        (
+            "aws",
+            {
+                "type": "nlb",
+                "subnets": "subnet-0a,subnet-0b",
+                "private_ipv4_addresses": "10.1.0.9,10.2.0.9",
+                "scheme": "internal",
+            },
+        ),
+        ("aws", {"type": "nlb", "eip_allocations": "eipalloc-0a"}),
+        ("aws", {"type": "nlb", "ip_address_type": "dualstack"}),
+        ("aws", {"type": "nlb", "nlb_target_type": "ip"}),
+        ("aws", {"type": "nlb", "security_groups": "sg-0a,sg-0b"}),
+        ("openstack", {"lb_class": "fast"}),
+        ("openstack", {"floating_network_id": UUID, "floating_subnet_name": "~^public-[0-9]"}),
+        ("openstack", {"floating_subnet_tags": "a,b"}),
+        ("openstack", {"member_subnet_id": UUID, "port_id": UUID}),
+        ("openstack", {"internal": "true", "network_id": UUID}),
     ],
 )
-def test_what_a_service_on_aws_names_is_assumed_to_exist(given: dict[str, str]) -> None:
-    annotations = {annotation("aws", argument): value for argument, value in {"type": "nlb", **given}.items()}
+def test_what_a_service_names_is_assumed_to_exist(cloud: str, given: dict[str, str]) -> None:
+    annotations = {annotation(cloud, argument): value for argument, value in given.items()}
 
-    assert only([], [service(annotations=annotations)], "aws").outcome is Outcome.CREATED
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"lb_class": "fast"},
-        {"floating_network_id": UUID, "floating_subnet_name": "~^public-[0-9]"},
-        {"floating_subnet_tags": "a,b"},
-        {"member_subnet_id": UUID, "port_id": UUID},
-        {"internal": "true", "network_id": UUID},
-    ],
-)
-def test_what_a_service_on_openstack_names_is_assumed_to_exist(given: dict[str, str]) -> None:
-    annotations = {annotation("openstack", argument): value for argument, value in given.items()}
-
-    assert only([], [service(annotations=annotations)], "openstack").outcome is Outcome.CREATED
+    assert only([], [service(annotations=annotations)], cloud).outcome is Outcome.CREATED
 
 
 def test_what_is_no_pattern_is_refused_without_the_cloud_too() -> None:
@@ -284,8 +282,6 @@ def test_what_is_no_pattern_is_refused_without_the_cloud_too() -> None:
 
 
 def test_a_cloud_that_cannot_be_planned_without_calls_says_so() -> None:
-    from dataclasses import replace
-
     without = replace(clouds.descriptor("mycloud"), assumed=None)
 
     with pytest.raises(InvalidConfiguration, match="cloud mycloud does not support plans without the cloud"):

@@ -10,6 +10,7 @@ from cloud_controller.controllers.loop import EVERYTHING, ControllerContext, Loo
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
 from cloud_controller.kube import NODES, Object
 from cloud_controller.metrics import Metrics
+from tests.cloud_controller.clock import Clock
 from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.guard import guard
 from tests.fake_kubernetes import FakeKubernetes
@@ -18,19 +19,12 @@ TAINT = {"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
 CIDR = "10.1.0.0/16"
 
 
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @dataclass
 class Cluster:
     """`context` is what controllers get."""
 
     cloud: FakeCloud
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock = field(default_factory=lambda: Clock(1000.0))
     api: FakeKubernetes = field(default_factory=FakeKubernetes)
     metrics: Metrics = field(default_factory=Metrics)
 

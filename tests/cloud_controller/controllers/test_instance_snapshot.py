@@ -5,30 +5,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import pytest
 
 from cloud_controller.cloud import Conflict, Instance, InstanceRef, InstanceState, Unavailable
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Object
+from tests.cloud_controller.clock import Clock
 from tests.cloud_controller.conftest import FakeCloud, make_instance
+
+T = TypeVar("T")
 
 LIFETIME = 5.0
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1000.0)
 
 
 @pytest.fixture
@@ -142,77 +137,53 @@ def test_a_caller_that_accepts_an_older_machine_costs_no_call(
     assert calls(cloud) == (0, 1)
 
 
-def test_concurrent_callers_share_one_describe_call(cloud: FakeCloud) -> None:
-    nodes = fleet(cloud, 500)
-    asked, go_on = threading.Event(), threading.Event()
-    lists: list[int] = []
+@dataclass
+class Slow(FakeCloud):
+    """Its lists, or its describe calls, answer only when they may go on, with what was there when they were asked."""
 
-    class Slow:
-        def list(self) -> Sequence[Instance]:
-            asked.set()
-            assert go_on.wait(60)
-            lists.append(1)
-            return [*cloud.machines.values()]
+    slow: str = "list"
+    asked: threading.Event = field(default_factory=threading.Event)
+    go_on: threading.Event = field(default_factory=threading.Event)
 
-        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
-            raise AssertionError(refs)
+    def list(self) -> Sequence[Instance]:
+        return self._late("list", super().list())
 
-    snapshot = InstanceSnapshot(Slow(), 60)
+    def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+        return self._late("describe", super().describe(refs))
+
+    def _late(self, call: str, answer: T) -> T:
+        if call == self.slow:
+            self.asked.set()
+            assert self.go_on.wait(60)
+        return answer
+
+
+@pytest.mark.parametrize(("count", "slow", "made"), [(500, "list", (1, 0)), (5, "describe", (0, 1))])
+def test_concurrent_callers_share_one_call(count: int, slow: str, made: tuple[int, int]) -> None:
+    cloud = Slow(slow=slow)
+    nodes, snapshot = fleet(cloud, count), InstanceSnapshot(cloud, 60)
+
     with ThreadPoolExecutor(4) as pool:
         answers = [pool.submit(snapshot.describe, nodes) for _ in range(4)]
-        assert asked.wait(60)
-        go_on.set()
+        assert cloud.asked.wait(60)
+        cloud.go_on.set()
         assert all(all(answer.result()[0].values()) for answer in answers)
 
-    assert lists == [1]
+    assert calls(cloud) == made
 
 
-def test_concurrent_describes_of_few_machines_are_one_call(cloud: FakeCloud) -> None:
-    nodes = fleet(cloud, 5)
-    asked, go_on = threading.Event(), threading.Event()
+def test_describing_few_machines_does_not_wait_for_a_list_and_its_newer_result_stays() -> None:
+    cloud = Slow()
+    nodes, snapshot = fleet(cloud, 500), InstanceSnapshot(cloud, 60)
 
-    class Slow:
-        def list(self) -> Sequence[Instance]:
-            raise AssertionError
-
-        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
-            asked.set()
-            assert go_on.wait(60)
-            return cloud.describe(refs)
-
-    snapshot = InstanceSnapshot(Slow(), 60)
-    with ThreadPoolExecutor(4) as pool:
-        answers = [pool.submit(snapshot.describe, nodes) for _ in range(4)]
-        assert asked.wait(60)
-        go_on.set()
-        assert all(all(answer.result()[0].values()) for answer in answers)
-
-    assert cloud.describes == [5]
-
-
-def test_describing_few_machines_does_not_wait_for_a_list_and_its_newer_result_stays(cloud: FakeCloud) -> None:
-    nodes = fleet(cloud, 500)
-    listing, go_on = threading.Event(), threading.Event()
-
-    class Slow:
-        def list(self) -> Sequence[Instance]:
-            found = [*cloud.machines.values()]
-            listing.set()
-            assert go_on.wait(60)
-            return found
-
-        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
-            return cloud.describe(refs)
-
-    snapshot = InstanceSnapshot(Slow(), 60)
     with ThreadPoolExecutor(1) as pool:
         everything = pool.submit(snapshot.describe, nodes)
-        assert listing.wait(60)
+        assert cloud.asked.wait(60)
         cloud.machine("n0003", state=InstanceState.STOPPED)
         try:
             snapshot.describe(nodes[3:4])
         finally:
-            go_on.set()
+            cloud.go_on.set()
         everything.result()
 
     seen = snapshot.describe(nodes[3:4])[0]["n0003"]
@@ -220,19 +191,16 @@ def test_describing_few_machines_does_not_wait_for_a_list_and_its_newer_result_s
     assert cloud.describes == [1]
 
 
-def test_a_machine_missing_from_the_list_is_described(cloud: FakeCloud, clock: Clock) -> None:
-    nodes = fleet(cloud, 500)
-
-    class Lagging:
+def test_a_machine_missing_from_the_list_is_described(clock: Clock) -> None:
+    class Lagging(FakeCloud):
         """Its lists do not show the newest machine yet."""
 
         def list(self) -> Sequence[Instance]:
-            return [*cloud.machines.values()][:-1]
+            return super().list()[:-1]
 
-        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
-            return cloud.describe(refs)
+    cloud = Lagging()
 
-    found, _ = InstanceSnapshot(Lagging(), LIFETIME, clock=clock).describe(nodes)
+    found, _ = InstanceSnapshot(cloud, LIFETIME, clock=clock).describe(fleet(cloud, 500))
 
     assert found["n0499"] is not None
     assert cloud.describes == [1]
@@ -366,19 +334,6 @@ def test_an_invalid_node_gets_an_error_and_the_others_their_machines(cloud: Fake
 
     assert len(found) == 9
     assert list(errors) == ["n0004"]
-
-
-def test_an_idle_cluster_costs_one_list_per_period_whatever_the_number_of_callers(
-    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
-) -> None:
-    nodes = fleet(cloud, 500)
-    began = clock.now
-    while clock.now < began + 20 * LIFETIME:
-        snapshot.describe(nodes)
-        snapshot.cluster_machines()
-        clock.now += LIFETIME / 3
-
-    assert calls(cloud) <= (21, 0)
 
 
 class Choosy(FakeCloud):

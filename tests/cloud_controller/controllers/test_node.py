@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import CloudError, Instance, InstanceState, NodeAddress, Unavailable
+from cloud_controller.cloud import CloudError, Instance, InstanceState, NodeAddress
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.node import (
     ZONE_LABELS,
@@ -315,21 +315,3 @@ def test_the_patch_leaves_out_what_another_has_done_meanwhile() -> None:
     wanted = replace(operation(planned(new_node())), labels={})
 
     assert patch_of(wanted, initialised_node()) is None
-
-
-def test_machines_are_asked_for_a_hundred_at_a_time(cloud: Any) -> None:
-    nodes = [new_node(f"n{number:03}") for number in range(250)]
-    for node in nodes:
-        cloud.machine(node["metadata"]["name"])
-
-    observation = observe_nodes(nodes, InstanceSnapshot(cloud))
-
-    assert cloud.describes == [100, 100, 50]
-    assert len(plan(observation).changes) == 250
-
-
-def test_a_cloud_that_does_not_answer_is_an_error_not_a_plan(cloud: Any) -> None:
-    cloud.error = Unavailable("down")
-
-    with pytest.raises(Unavailable, match="down"):
-        observe_nodes([new_node()], InstanceSnapshot(cloud))

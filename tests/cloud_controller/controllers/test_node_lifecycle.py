@@ -266,38 +266,6 @@ def test_no_node_costs_a_call_while_all_are_ready(cloud: Any) -> None:
     assert cloud.describes == []
 
 
-def test_a_machine_that_the_second_answer_knows_is_not_gone(cloud: Any) -> None:
-    class Late:
-        """Eventually consistent: its first answer lacks the machine."""
-
-        def __init__(self) -> None:
-            self.asked = 0
-
-        def list(self) -> Sequence[Instance]:
-            return []
-
-        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
-            self.asked += 1
-            if self.asked == 2:
-                cloud.machine("a")
-            found: Mapping[InstanceRef, Instance | None] = cloud.describe(refs)
-            return found
-
-    observation = observe_nodes([node("a")], InstanceSnapshot(Late()))
-
-    assert len(plan(observation)) == 0
-
-
-def test_all_nodes_that_are_not_ready_are_one_call(cloud: Any) -> None:
-    nodes = [node(f"n{number:02}", "False") for number in range(60)]
-    for each in nodes:
-        cloud.machine(each["metadata"]["name"])
-
-    observe_nodes(nodes, InstanceSnapshot(cloud))
-
-    assert cloud.describes == [60]
-
-
 def test_that_a_machine_is_gone_is_asked_again_for_it_alone(cloud: Any) -> None:
     nodes = [node(f"n{number:03}", "False") for number in range(300)]
     for each in nodes[1:]:
@@ -329,13 +297,6 @@ def test_a_second_answer_that_is_an_error_deletes_nothing(cloud: Any) -> None:
 
     assert (set(observation.instances), set(observation.errors)) == (set(), {"a"})
     assert [action.kind for action in plan(observation)] == [ActionKind.IGNORE]
-
-
-def test_a_cloud_that_does_not_answer_deletes_nothing(cloud: Any) -> None:
-    cloud.error = Unavailable("down")
-
-    with pytest.raises(Unavailable):
-        observe_nodes([node("a")], InstanceSnapshot(cloud))
 
 
 def test_the_patch_touches_no_other_taint() -> None:

@@ -12,17 +12,11 @@ from cloud_controller.controllers import queue as workqueue
 from cloud_controller.controllers.queue import Cause, WorkQueue, work
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import UnreachableError
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.cloud_controller.clock import Clock
 
 
 def queue(clock: Clock | None = None) -> WorkQueue[str]:
-    return WorkQueue(first=5.0, longest=300.0, clock=clock or Clock())
+    return WorkQueue(first=5.0, longest=300.0, clock=clock or Clock(100.0))
 
 
 def test_queue_keys_are_fifo_and_deduplicated() -> None:
@@ -46,7 +40,7 @@ def test_a_key_added_while_it_is_processed_is_queued_again_afterwards() -> None:
 
 
 def test_a_delayed_key_is_returned_when_it_is_due() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     q = queue(clock)
     q.add_after("a", 10)
 
@@ -56,7 +50,7 @@ def test_a_delayed_key_is_returned_when_it_is_due() -> None:
 
 
 def test_the_shorter_of_two_delays_of_a_key_wins() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     q = queue(clock)
     q.add_after("a", 10)
     q.add_after("a", 2)
@@ -70,7 +64,7 @@ def test_the_shorter_of_two_delays_of_a_key_wins() -> None:
 
 
 def test_a_key_that_is_added_need_not_wait_for_its_delay() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     q = queue(clock)
     q.add_after("a", 10)
     q.add("a")
@@ -82,7 +76,7 @@ def test_a_key_that_is_added_need_not_wait_for_its_delay() -> None:
 
 
 def test_failures_double_the_delay_from_5_to_300_seconds_for_each_key_by_itself() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     q = queue(clock)
     delays = []
     for _ in range(8):
@@ -117,7 +111,7 @@ def test_a_success_resets_the_backoff_of_a_key() -> None:
 
 
 def test_a_batch_is_every_ready_key_and_none_that_is_delayed_or_processed() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     q = queue(clock)
     for key in ("a", "b", "c"):
         q.add(key)
@@ -147,7 +141,7 @@ def test_closing_the_queue_wakes_waiting_workers() -> None:
 
 
 def test_a_worker_retries_what_failed_and_forgets_what_succeeded() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     q = queue(clock)
     q.add("throttled")
     q.add("broken")
@@ -178,7 +172,7 @@ FAULT = InvalidConfiguration("annotation x", "wrong")
 
 def failed(error: Exception, meanwhile: Cause | None = None) -> tuple[WorkQueue[str], Clock]:
     """A queue in which key `a` was worked on once, and failed; `meanwhile`: why it was added during that work."""
-    clock = Clock()
+    clock = Clock(100.0)
     q = queue(clock)
     q.add("a")
 

@@ -11,6 +11,7 @@ import pytest
 from cloud_controller.daemon.leader import LeaderElector, LeaseTimes, since_boot
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import LEASES, Object, UnreachableError
+from tests.cloud_controller.clock import Clock
 from tests.fake_kubernetes import FakeKubernetes
 
 TIMES = LeaseTimes(15, 10, 2)
@@ -28,13 +29,6 @@ def holder(api: FakeKubernetes) -> str:
 def steal(api: FakeKubernetes) -> None:
     """Another takes the lease."""
     api.change(LEASES, "kube-system/lease", lambda stolen: stolen["spec"].update(holderIdentity="b"))
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,8 +21,6 @@ from cloud_controller.controllers.nodes import (
     UNINITIALIZED_TAINT,
     condition,
     has_taint,
-    patch_status,
-    pod_cidrs,
 )
 from cloud_controller.controllers.route import RouteController, RouteOptions
 from cloud_controller.daemon import manager
@@ -33,22 +30,20 @@ from cloud_controller.daemon.options import ManagerOptions, Serving
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
-    EVENTS,
     LEASES,
     NODES,
-    ROLE_BINDINGS,
-    ROLES,
     SERVICE_ACCOUNTS,
     ForbiddenError,
     Kube,
     NotFoundError,
     Object,
-    PatchType,
     name,
 )
 from local.control_plane.control_plane import ControlPlane
 from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.descriptors import descriptor_of
+from tests.cloud_controller.rights import user_with
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.control_plane,
@@ -68,44 +63,24 @@ OPTIONS = ManagerOptions(
 )
 
 
-def until(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"it did not happen: {what}"
-        time.sleep(0.05)
-
-
 @pytest.fixture(scope="module")
-def daemon_kube(control_plane: ControlPlane, kube: Kube) -> Kube:
+def daemon_kube(control_plane: ControlPlane, kube: Kube) -> Iterator[Kube]:
     """A client as the daemon's user."""
-    rules = rbac.rules(CONTROLLERS, protected=True)
-    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
-    role = {"apiGroup": "rbac.authorization.k8s.io", "name": USER}
-    space = {"name": USER, "namespace": rbac.LEASE_NAMESPACE}
-    for resource, obj in (
-        (CLUSTER_ROLES, {"metadata": {"name": USER}, "rules": [rule.to_json() for rule in rules.cluster]}),
-        (
-            CLUSTER_ROLE_BINDINGS,
-            {"metadata": {"name": USER}, "roleRef": role | {"kind": "ClusterRole"}, "subjects": subjects},
-        ),
-        (ROLES, {"metadata": space, "rules": [rule.to_json() for rule in rules.namespaced]}),
-        (ROLE_BINDINGS, {"metadata": space, "roleRef": role | {"kind": "Role"}, "subjects": subjects}),
-    ):
-        kube.create(resource, {"apiVersion": resource.api_version, "kind": resource.kind, **obj})
-    daemon = Kube.from_kubeconfig(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+    with user_with(control_plane, kube, USER, rbac.rules(CONTROLLERS, protected=True)) as kubeconfig:
+        daemon = Kube.from_kubeconfig(kubeconfig)
 
-    def may_work() -> bool:
-        try:
-            daemon.list(NODES)
-            daemon.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)
-        except ForbiddenError:
-            return False
-        except NotFoundError:
-            pass
-        return True
+        def may_work() -> bool:
+            try:
+                daemon.list(NODES)
+                daemon.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)
+            except ForbiddenError:
+                return False
+            except NotFoundError:
+                pass
+            return True
 
-    until(may_work, "the API server knows the rights that were just written")
-    return daemon
+        eventually(may_work, "the API server knows the rights that were just written")
+        yield daemon
 
 
 @dataclass
@@ -159,14 +134,6 @@ def register(kube: Kube, node: str) -> None:
     kube.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "spec": {"taints": [taint]}})
 
 
-def exists(kube: Kube, node: str) -> bool:
-    try:
-        kube.get(NODES, node)
-    except NotFoundError:
-        return False
-    return True
-
-
 def lease_holder(kube: Kube) -> str:
     """Empty where nobody holds it, or nobody ever did."""
     try:
@@ -175,92 +142,11 @@ def lease_holder(kube: Kube) -> str:
         return ""
 
 
-def told(kube: Kube, node: str) -> set[str]:
-    events = kube.list(EVENTS, "default").items
-    return {event["reason"] for event in events if event["involvedObject"]["name"] == node}
-
-
 def initialised(kube: Kube, node: str) -> Object | None:
     found = kube.get(NODES, node)
     network = condition(found, "NetworkUnavailable")
     done = not has_taint(found, UNINITIALIZED_TAINT) and network is not None and network["status"] == "False"
     return found if done else None
-
-
-def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
-    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon], caplog: pytest.LogCaptureFixture
-) -> None:
-    daemon = start()
-    for each in ("n0", "n1"):  # The other one shows whose cluster this is when the first has lost its machine.
-        cloud.machine(each)
-        register(kube, each)
-        until(lambda each=each: initialised(kube, each), f"{each} is initialised and has a route")  # type: ignore[misc]
-
-    node = kube.get(NODES, "n1")
-    assert node["spec"]["providerID"] == "fake://zone-a/i-n1"
-    assert node["status"]["addresses"][0] == {"type": "InternalIP", "address": "10.9.0.1"}
-    assert node["metadata"]["labels"]["topology.kubernetes.io/zone"] == "zone-a"
-    assert (*pod_cidrs(node), "i-n1") in [(route.destination_cidr, route.target_instance) for route in cloud.table]
-
-    del cloud.machines["n1"]
-    until(lambda: not exists(kube, "n1"), "n1 is deleted")
-    until(lambda: [route.target_instance for route in cloud.table] == ["i-n0"], "its route is removed")
-    until(lambda: {"Synced", "DeletingNode"} <= told(kube, "n1"), "both are told")
-
-    assert daemon.end() == 0
-    assert "orbidden" not in caplog.text
-
-
-def test_a_recreated_node_does_not_get_the_status_of_its_predecessor(kube: Kube) -> None:
-    register(kube, "n9")
-    first = kube.get(NODES, "n9")
-    status = {"addresses": [{"type": "InternalIP", "address": "10.9.0.9"}]}
-    kube.delete(NODES, "n9")
-    register(kube, "n9")
-    try:
-        assert patch_status(kube, first, status, PatchType.MERGE) is None
-        assert "addresses" not in kube.get(NODES, "n9")["status"]
-
-        assert patch_status(kube, kube.get(NODES, "n9"), status, PatchType.MERGE) is not None
-        assert kube.get(NODES, "n9")["status"]["addresses"] == status["addresses"]
-    finally:
-        kube.delete(NODES, "n9")
-
-
-def test_of_two_daemons_one_works_and_the_other_takes_over_when_it_ends(
-    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
-) -> None:
-    first = start()
-    until(lambda: lease_holder(kube), "the first leads")
-    leader = lease_holder(kube)
-    second = start()
-    cloud.machine("n5")
-    register(kube, "n5")
-    until(lambda: initialised(kube, "n5"), "the first works")
-    assert lease_holder(kube) == leader
-
-    assert first.end() == 0
-    until(lambda: lease_holder(kube) not in ("", leader), "the second leads")
-
-    cloud.machine("n6")
-    register(kube, "n6")
-    until(lambda: initialised(kube, "n6"), "the second works")
-    assert second.end() == 0
-    assert lease_holder(kube) == ""
-
-
-def test_a_daemon_that_loses_its_lease_exits_with_1(kube: Kube, start: Callable[..., Daemon]) -> None:
-    daemon = start()
-    until(lambda: lease_holder(kube), "it leads")
-
-    def take(lease: Object) -> None:
-        spec = {**lease["spec"], "holderIdentity": "another", "leaseDurationSeconds": 1}
-        kube.patch(LEASES, rbac.LEASE_NAME, {"spec": spec}, rbac.LEASE_NAMESPACE, type=PatchType.MERGE)
-
-    take(kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE))
-    daemon.thread.join(PATIENCE)
-
-    assert daemon.code == 1
 
 
 def test_a_daemon_that_is_still_busy_at_shutdown_does_not_release_its_lease(
@@ -310,7 +196,7 @@ def test_without_leader_election_no_lease_is_touched(
     cloud.machine("n8")
     register(kube, "n8")
 
-    until(lambda: initialised(kube, "n8"), "n8 is initialised")
+    eventually(lambda: initialised(kube, "n8"), "n8 is initialised")
 
 
 def test_an_unhandled_exception_in_a_thread_ends_the_daemon_with_1(
@@ -347,17 +233,17 @@ def test_leader_and_standby_are_ready_but_not_while_the_cloud_is_unavailable(
 
     start(serving=Serving(address, 18001, protected=False))
     # Ready it is before it leads, too.
-    until(lambda: answer(18001, "/healthz") == "ok" and leads(18001) == "1.0", "the first leads")
-    until(lambda: ready(18001) == "ok", "the leader is ready")
+    eventually(lambda: answer(18001, "/healthz") == "ok" and leads(18001) == "1.0", "the first leads")
+    eventually(lambda: ready(18001) == "ok", "the leader is ready")
     start(serving=Serving(address, 18002, protected=False))
-    until(lambda: ready(18002) == "ok", "the other stands by, ready")
+    eventually(lambda: ready(18002) == "ok", "the other stands by, ready")
     assert (leads(18001), leads(18002)) == ("1.0", "0.0")
     start(serving=Serving(address, 18003, protected=False), lease_namespace="nowhere")
-    until(lambda: "leader-election lease is not accessible" in ready(18003), "one that can never lead is not ready")
+    eventually(lambda: "leader-election lease is not accessible" in ready(18003), "one that can never lead")
 
     cloud.error = Unavailable("the cloud is down")
 
-    until(lambda: "controller-route Unavailable: the cloud is down" in ready(18001), "the leader is in trouble")
+    eventually(lambda: "controller-route Unavailable: the cloud is down" in ready(18001), "the leader is in trouble")
     assert ready(18002) == "ok"
 
 
@@ -374,9 +260,9 @@ def test_a_leader_exports_when_it_read_machines_and_any_daemon_when_its_credenti
 
     read, expiry = (f"cloud_controller_{of}_timestamp_seconds" for of in ("machines_read", "credential_expiry"))
     start(serving=Serving(address, 18004, protected=False), credential_expires=date(2027, 1, 31))
-    until(lambda: exports(18004, read), "the leader's controllers read machines")
+    eventually(lambda: exports(18004, read), "the leader's controllers read machines")
     start(serving=Serving(address, 18005, protected=False))
-    until(lambda: exports(18005, 'workqueue_depth{name="node"}'), "the other serves its metrics")
+    eventually(lambda: exports(18005, 'workqueue_depth{name="node"}'), "the other serves its metrics")
 
     assert exports(18004, expiry)
     assert not exports(18005, read)
@@ -419,9 +305,9 @@ def test_beyond_loopback_the_api_server_authorizes_readers_of_metrics(
         except urllib3.exceptions.HTTPError:
             return 0
 
-    until(lambda: status("/healthz", None) == 200, "it serves")
+    eventually(lambda: status("/healthz", None) == 200, "it serves")
     # Who may read what is known to the API server a moment after it was written.
-    until(lambda: status("/metrics", "prometheus") == 200, "prometheus may read")
+    eventually(lambda: status("/metrics", "prometheus") == 200, "prometheus may read")
     assert status("/metrics", "stranger") == 403
     assert status("/configz", "prometheus") == 403
     assert status("/metrics", None) == 401

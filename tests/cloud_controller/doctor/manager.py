@@ -28,15 +28,16 @@ def ago(**span: float) -> str:
     return (NOW - timedelta(**span)).isoformat()
 
 
-def cluster() -> FakeKubernetes:
-    """A DaemonSet with a ready pod that leads, on the only node."""
+def cluster(*others: Object) -> FakeKubernetes:
+    """A DaemonSet with a ready pod that leads, on the only node; `others` are beside these, or in their place."""
     api = FakeKubernetes()
     api.git_version = "v1.36.1"
-    api.put(DAEMON_SETS, daemon_set())
-    api.put(PODS, pod())
-    api.put(LEASES, lease())
-    api.put(NODES, node())
+    for obj in (daemon_set(), pod(), lease(), node(), *others):
+        api.put(_OF_KIND[obj["kind"]], obj)
     return api
+
+
+_OF_KIND = {"DaemonSet": DAEMON_SETS, "Lease": LEASES, "Node": NODES, "Pod": PODS}
 
 
 def daemon_set(*arguments: str, wanted: int = 1) -> Object:
@@ -79,6 +80,7 @@ def waiting(reason: str, message: str = "", **further: Any) -> Object:
 
 def lease(holder: str = "control-plane-0_1", renewed: str = "", **spec: Any) -> Object:
     return {
+        "kind": "Lease",
         "metadata": {"name": NAME, "namespace": NAMESPACE, "creationTimestamp": ago(days=2)},
         "spec": {
             "holderIdentity": holder,

@@ -6,7 +6,7 @@ import pytest
 
 from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Throttled, Unavailable
 from cloud_controller.doctor.checks import cloud_api
-from cloud_controller.doctor.findings import Severity
+from cloud_controller.doctor.findings import Check, Severity
 from cloud_controller.doctor.seen import Daemon, Seen, Target, Unreadable
 from cloud_controller.planning import PlanSettings
 from tests.cloud_controller.conftest import FakeCloud
@@ -22,8 +22,12 @@ def opened(error: CloudError | Unreadable) -> Seen:
     return Seen(World().look().kube, cloud, lambda *_: Daemon("", (), PlanSettings()), Target(), now=lambda: NOW)
 
 
-def test_a_valid_cloud_config_is_no_finding() -> None:
-    assert World().findings(cloud_api.CONFIG) == []
+OF_BOTH = pytest.mark.parametrize("check", [cloud_api.CONFIG, cloud_api.CALLS], ids=lambda check: check.name)
+
+
+@OF_BOTH
+def test_a_valid_cloud_config_of_a_cloud_that_answers_is_no_finding(check: Check) -> None:
+    assert World().findings(check) == []
 
 
 def test_an_invalid_cloud_config_is_found_with_its_field() -> None:
@@ -32,13 +36,10 @@ def test_an_invalid_cloud_config_is_found_with_its_field() -> None:
     assert finding.evidence == ("[Global] endpoint: missing",)
 
 
-def test_without_a_cloud_config_nothing_is_said_about_it() -> None:
+@OF_BOTH
+def test_without_a_cloud_config_nothing_is_said_about_it_or_the_cloud(check: Check) -> None:
     with pytest.raises(Unreadable, match="no cloud config"):
-        [*cloud_api.CONFIG.run(opened(Unreadable("no cloud config was given")))]
-
-
-def test_a_cloud_that_answers_is_no_finding() -> None:
-    assert World().findings(cloud_api.CALLS) == []
+        [*check.run(opened(Unreadable("no cloud config was given")))]
 
 
 @pytest.mark.parametrize(
@@ -60,8 +61,3 @@ def test_a_cloud_that_refuses_calls_is_found_with_what_to_do(error: CloudError, 
     assert finding.severity is Severity.CRITICAL
     assert what in finding.what
     assert remedy in finding.remedy
-
-
-def test_nothing_is_said_about_the_answers_of_a_cloud_without_a_config() -> None:
-    with pytest.raises(Unreadable, match="no cloud config"):
-        [*cloud_api.CALLS.run(opened(Unreadable("no cloud config was given")))]

@@ -28,20 +28,28 @@ def test_nodes_and_services_in_order_are_no_finding(nodes: World, world: Service
     assert nodes.pauses == 0
 
 
+@pytest.mark.parametrize(
+    ("check", "happens"),
+    [
+        (drift.CHECK, lambda world: world.rename(world.load_balancer()["id"])),
+        (held.CHECK, lambda world: world.api.objects(SERVICES).clear()),
+    ],
+    ids=["drift", "held"],
+)
 def test_what_one_controller_cannot_read_does_not_hide_what_another_finds(
-    world: ServiceWorld, monkeypatch: pytest.MonkeyPatch
+    world: ServiceWorld, monkeypatch: pytest.MonkeyPatch, check: Check, happens: Callable[[ServiceWorld], object]
 ) -> None:
     def refuse(_: object) -> None:
         raise Unavailable("GET machines: no answer")
 
     world.serve()
-    world.rename(world.load_balancer()["id"])
+    happens(world)
     monkeypatch.setattr(world.cloud.instances, "describe", refuse)
     world.controllers = ("node", "service")
     found: list[Finding] = []
 
     with pytest.raises(Unreadable, match="GET machines"):
-        found.extend(drift.CHECK.run(world.look()))
+        found.extend(check.run(world.look()))
 
     assert len(found) == 1
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
-from cloud_controller.cloud import Unavailable
 from cloud_controller.controller_names import NAMES
 from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.doctor.checks import held
-from cloud_controller.doctor.findings import Finding, Severity
-from cloud_controller.doctor.seen import Unreadable
+from cloud_controller.doctor.findings import Severity
 from cloud_controller.kube import SERVICES
 from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.planning import PlanSettings
@@ -18,24 +14,6 @@ from tests.cloud_controller.clouds.mycloud.services import SCHEME, named
 from tests.cloud_controller.doctor.conftest import ServiceWorld
 from tests.cloud_controller.doctor.looks import World, not_ready
 from tests.cloud_controller.load_balancing import port
-
-
-def test_what_one_controller_cannot_read_does_not_hide_what_another_finds(
-    world: ServiceWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_: object) -> None:
-        raise Unavailable("GET machines: no answer")
-
-    world.serve()
-    world.api.objects(SERVICES).clear()
-    monkeypatch.setattr(world.cloud.instances, "describe", refuse)
-    world.controllers = ("node", "service")
-    found: list[Finding] = []
-
-    with pytest.raises(Unreadable, match="GET machines"):
-        found.extend(held.CHECK.run(world.look()))
-
-    assert len(found) == 1
 
 
 def test_a_deletion_that_waits_for_a_confirmation_is_found_with_its_command(world: ServiceWorld) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from cloud_controller.doctor.checks.kubernetes_flags import CHECK
 from cloud_controller.doctor.findings import Severity
-from cloud_controller.kube import CONFIG_MAPS, DAEMON_SETS, NODES, PODS, ForbiddenError, Object
+from cloud_controller.kube import CONFIG_MAPS, NODES, PODS, ForbiddenError, Object
 from tests.cloud_controller.doctor.manager import ago, cluster, daemon_set, found, node, passes, run
 from tests.fake_kubernetes import FakeKubernetes
 
@@ -91,10 +91,7 @@ def test_another_range_of_the_controller_manager_is_a_finding() -> None:
 
 
 def test_a_node_without_taint_and_provider_id_has_a_kubelet_that_is_not_external() -> None:
-    api = cluster()
-    api.put(NODES, node("worker-0", providerID=""))
-
-    finding = found(CHECK, api)
+    finding = found(CHECK, cluster(node("worker-0", providerID="")))
 
     assert finding.subject == "node/worker-0"
     assert "--cloud-provider=external" in finding.what
@@ -114,52 +111,40 @@ def test_a_node_that_waits_for_the_ccm_has_an_external_kubelet() -> None:
 def test_pod_ranges_outside_of_the_cluster_cidr_are_one_finding(
     controllers: tuple[str, ...], severity: Severity
 ) -> None:
-    api = cluster()
-    api.put(NODES, node("a", podCIDRs=["10.99.0.0/24"]), node("b", podCIDRs=["10.20.1.0/24", "fd00::/64"]))
-
-    finding = found(CHECK, api, controllers=controllers)
+    finding = found(
+        CHECK,
+        cluster(node("a", podCIDRs=["10.99.0.0/24"]), node("b", podCIDRs=["10.20.1.0/24", "fd00::/64"])),
+        controllers=controllers,
+    )
 
     assert finding.severity is severity
     assert finding.evidence == ("node a: 10.99.0.0/24", "node b: 10.20.1.0/24, fd00::/64")
 
 
 def test_a_pod_range_is_compared_whatever_its_host_bits() -> None:
-    api = cluster()
-    api.put(NODES, node("a", podCIDRs=["10.20.1.5/24"]))
-
-    assert passes(CHECK, api)
+    assert passes(CHECK, cluster(node("a", podCIDRs=["10.20.1.5/24"])))
 
 
 def test_without_a_cluster_cidr_pod_ranges_are_not_compared() -> None:
-    api = cluster()
-    api.put(DAEMON_SETS, daemon_set("run", "--cloud=mycloud"))
-
-    assert passes(CHECK, api)
+    assert passes(CHECK, cluster(daemon_set("run", "--cloud=mycloud")))
 
 
 def test_a_node_without_a_pod_range_gets_no_route() -> None:
-    api = cluster()
-    api.put(NODES, node("worker-0", podCIDR="", podCIDRs=[]))
+    assert found(CHECK, cluster(node("worker-0", podCIDR="", podCIDRs=[])), controllers=ROUTES).evidence == (
+        "node worker-0: no spec.podCIDRs",
+    )
 
-    assert found(CHECK, api, controllers=ROUTES).evidence == ("node worker-0: no spec.podCIDRs",)
 
-
-def test_a_new_node_has_time_to_get_its_range_and_provider_id() -> None:
-    api = cluster()
+@pytest.mark.parametrize(
+    ("age", "more"),
+    [(timedelta(seconds=30), {}), (timedelta(minutes=5), {"grace": timedelta(minutes=10)})],
+    ids=["by default", "as the command says"],
+)
+def test_a_new_node_has_time_to_get_its_range_and_provider_id(age: timedelta, more: dict[str, timedelta]) -> None:
     new = node("worker-0", podCIDR="", podCIDRs=[], providerID="")
-    new["metadata"]["creationTimestamp"] = ago(seconds=30)
-    api.put(NODES, new)
+    new["metadata"]["creationTimestamp"] = ago(seconds=age.total_seconds())
 
-    assert passes(CHECK, api, controllers=ROUTES)
-
-
-def test_the_time_of_a_new_node_is_that_of_the_command() -> None:
-    api = cluster()
-    new = node("worker-0", podCIDR="", podCIDRs=[], providerID="")
-    new["metadata"]["creationTimestamp"] = ago(minutes=5)
-    api.put(NODES, new)
-
-    assert passes(CHECK, api, controllers=ROUTES, grace=timedelta(minutes=10))
+    assert passes(CHECK, cluster(new), controllers=ROUTES, **more)
 
 
 def test_another_range_of_kube_proxy_is_a_warning() -> None:

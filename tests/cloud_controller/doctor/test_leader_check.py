@@ -24,10 +24,7 @@ from tests.cloud_controller.doctor.manager import (
 
 @pytest.mark.parametrize("holder", ["control-plane-0_1", "control-plane-0.example.com_1", f"{NAME}-a_1"])
 def test_a_lease_held_by_a_pod_is_no_finding(holder: str) -> None:
-    api = cluster()
-    api.put(LEASES, lease(holder))
-
-    assert passes(CHECK, api)
+    assert passes(CHECK, cluster(lease(holder)))
 
 
 def test_a_machine_may_have_another_name_than_its_node() -> None:
@@ -48,17 +45,13 @@ def test_a_lease_that_does_not_exist_is_a_finding() -> None:
 
 
 def test_a_lease_that_ran_out_names_its_last_holder() -> None:
-    api = cluster()
-    api.put(LEASES, lease(renewed=ago(minutes=5)))
-
-    [evidence] = found(CHECK, api).evidence
+    [evidence] = found(CHECK, cluster(lease(renewed=ago(minutes=5)))).evidence
 
     assert evidence.endswith("for 15 s by control-plane-0_1")
 
 
 def test_a_lease_that_is_renewed_by_a_clock_behind_ours_is_no_finding() -> None:
-    api = cluster()
-    api.put(LEASES, lease(renewed=ago(minutes=1)))
+    api = cluster(lease(renewed=ago(minutes=1)))
 
     def renew(_: float) -> None:
         api.put(LEASES, lease(renewed=ago(seconds=57)))
@@ -67,42 +60,29 @@ def test_a_lease_that_is_renewed_by_a_clock_behind_ours_is_no_finding() -> None:
 
 
 def test_a_released_lease_is_a_finding() -> None:
-    api = cluster()
-    api.put(LEASES, lease(""))
-
-    assert "its holder released it" in found(CHECK, api).evidence[0]
+    assert "its holder released it" in found(CHECK, cluster(lease(""))).evidence[0]
 
 
 def test_a_ccm_without_leader_election_needs_no_lease() -> None:
-    api = cluster()
-    api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, "--leader-elect=false"))
+    api = cluster(daemon_set(*ARGUMENTS, "--leader-elect=false"))
     api.remove(LEASES, f"{NAMESPACE}/{NAME}")
 
     assert passes(CHECK, api)
 
 
 def test_a_holder_that_is_none_of_the_pods_is_a_warning() -> None:
-    api = cluster()
-    api.put(LEASES, lease("laptop_1"))
-
-    finding = found(CHECK, api)
+    finding = found(CHECK, cluster(lease("laptop_1")))
 
     assert finding.severity is Severity.WARNING
     assert finding.evidence == ("holder laptop_1", f"pods {NAME}-a")
 
 
 def test_a_leader_that_changes_every_few_minutes_is_a_warning() -> None:
-    api = cluster()
-    api.put(LEASES, lease(leaseTransitions=480))
-
-    assert found(CHECK, api).what == "the leader changes every 6 min on average"
+    assert found(CHECK, cluster(lease(leaseTransitions=480))).what == "the leader changes every 6 min on average"
 
 
 def test_a_leader_that_has_stayed_for_an_hour_changes_no_more() -> None:
-    api = cluster()
-    api.put(LEASES, lease(leaseTransitions=480, acquireTime=ago(hours=1)))
-
-    assert passes(CHECK, api)
+    assert passes(CHECK, cluster(lease(leaseTransitions=480, acquireTime=ago(hours=1))))
 
 
 def test_a_lease_that_may_not_be_read_is_not_checked() -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from cloud_controller.cloud import InstanceState, Unavailable
+from cloud_controller.cloud import InstanceState
 from cloud_controller.doctor.checks.node_machines import CHECK
-from cloud_controller.doctor.seen import Unreadable
-from cloud_controller.kube import NODES
+from cloud_controller.kube import NODES, Object
 from tests.cloud_controller.doctor.looks import NOW, World, not_ready, uninitialised
 
 SHUTDOWN = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}
@@ -56,20 +56,19 @@ def test_a_ready_node_is_found_whose_machine_was_replaced_by_one_of_the_same_nam
     assert "restart the kubelet of machine i-a2" in finding.remedy
 
 
-def test_a_node_that_was_never_initialised_lacks_its_machine_for_that_reason(world: World) -> None:
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [(uninitialised, "nodes-initialised"), (lambda node: node["spec"].pop("providerID"), "provider-ids")],
+    ids=["never initialised", "no provider ID"],
+)
+def test_a_machine_is_not_found_for_what_the_node_lacks(
+    world: World, change: Callable[[Object], object], cause: str
+) -> None:
     del world.cloud.machines["b"]
-    world.change("b", uninitialised)
+    world.change("b", change)
 
     (finding,) = world.findings(CHECK)
-    assert finding.follows_from == frozenset({"nodes-initialised"})
-
-
-def test_the_machine_of_a_node_without_provider_id_is_not_found_for_that_reason(world: World) -> None:
-    del world.cloud.machines["b"]
-    world.change("b", lambda node: node["spec"].pop("providerID"))
-
-    (finding,) = world.findings(CHECK)
-    assert finding.follows_from == frozenset({"provider-ids"})
+    assert finding.follows_from == frozenset({cause})
 
 
 def test_the_machine_of_a_node_with_the_provider_id_of_another_is_not_found_for_that_reason(world: World) -> None:
@@ -136,10 +135,3 @@ def test_a_machine_whose_node_has_no_provider_id_yet_has_joined(world: World, na
     world.cloud.machines["a"] = replace(made, name=names[0], host_names=names[1:])
 
     assert [each.subject for each in world.findings(CHECK) if "machine/" in each.subject] == []
-
-
-def test_nothing_is_said_about_machines_that_cannot_be_read(world: World) -> None:
-    world.cloud.error = Unavailable("GET machines: no answer")
-
-    with pytest.raises(Unreadable, match="no answer"):
-        world.findings(CHECK)

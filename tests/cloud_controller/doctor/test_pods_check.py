@@ -85,10 +85,7 @@ def test_a_deployment_scaled_to_zero_is_to_be_scaled_up() -> None:
 
 
 def test_fewer_pods_than_wanted_are_a_warning() -> None:
-    api = cluster()
-    api.put(DAEMON_SETS, daemon_set(wanted=2))
-
-    finding = found(CHECK, api)
+    finding = found(CHECK, cluster(daemon_set(wanted=2)))
 
     assert (finding.severity, finding.what) == (Severity.WARNING, "1 of 2 pods exist")
     assert f"kubectl describe -n {NAMESPACE} daemonset {NAME}" in finding.remedy
@@ -107,10 +104,7 @@ def test_a_pod_that_fits_on_no_node_says_what_the_scheduler_says() -> None:
 
 
 def test_an_image_that_cannot_be_pulled_is_named() -> None:
-    api = cluster()
-    api.put(PODS, waiting("ImagePullBackOff", "not found"))
-
-    finding = found(CHECK, api)
+    finding = found(CHECK, cluster(waiting("ImagePullBackOff", "not found")))
 
     assert "ImagePullBackOff" in finding.what
     assert "'registry.example/ccm:0.1.0'" in finding.remedy
@@ -126,10 +120,7 @@ def test_an_image_that_cannot_be_pulled_is_named() -> None:
     ids=["creating", "pending", "running"],
 )
 def test_a_new_pod_may_take_its_time_to_start(starting: Object) -> None:
-    api = cluster()
-    api.put(PODS, new(starting))
-
-    assert passes(CHECK, api)
+    assert passes(CHECK, cluster(new(starting)))
 
 
 @pytest.mark.parametrize(
@@ -142,10 +133,7 @@ def test_a_new_pod_may_take_its_time_to_start(starting: Object) -> None:
     ids=["image", "crashed", "unschedulable"],
 )
 def test_a_new_pod_that_fails_is_found_at_once(failing: Object) -> None:
-    api = cluster()
-    api.put(PODS, new(failing))
-
-    assert "it is not ready" in found(CHECK, api).what
+    assert "it is not ready" in found(CHECK, cluster(new(failing))).what
 
 
 def new(pod: Object) -> Object:
@@ -153,8 +141,7 @@ def new(pod: Object) -> Object:
 
 
 def test_a_missing_secret_is_named_by_the_event() -> None:
-    api = cluster()
-    api.put(PODS, waiting("ContainerCreating"))
+    api = cluster(waiting("ContainerCreating"))
     warn(api, pod(), "FailedMount", f'secret "{NAME}-config" not found')
 
     finding = found(CHECK, api)
@@ -164,15 +151,13 @@ def test_a_missing_secret_is_named_by_the_event() -> None:
 
 
 def test_a_missing_secret_of_the_environment_is_named() -> None:
-    api = cluster()
-    api.put(PODS, waiting("CreateContainerConfigError", 'secret "keys" not found'))
-
-    assert found(CHECK, api).evidence == ('secret "keys" not found',)
+    assert found(CHECK, cluster(waiting("CreateContainerConfigError", 'secret "keys" not found'))).evidence == (
+        'secret "keys" not found',
+    )
 
 
 def test_a_crash_loop_shows_how_it_ended_and_the_last_line_of_its_log() -> None:
-    api = cluster()
-    api.put(PODS, waiting("CrashLoopBackOff", lastState={"terminated": ENDED | {"message": "bad flag"}}))
+    api = cluster(waiting("CrashLoopBackOff", lastState={"terminated": ENDED | {"message": "bad flag"}}))
     api.raws[LOG] = b"cloud-controller: --cloud is required\n"
 
     assert found(CHECK, api).evidence == (
@@ -183,8 +168,7 @@ def test_a_crash_loop_shows_how_it_ended_and_the_last_line_of_its_log() -> None:
 
 
 def test_a_crash_loop_is_reported_without_the_right_to_read_its_log() -> None:
-    api = cluster()
-    api.put(PODS, waiting("CrashLoopBackOff", lastState={"terminated": ENDED}))
+    api = cluster(waiting("CrashLoopBackOff", lastState={"terminated": ENDED}))
     api.raws[LOG] = ForbiddenError(403, "Forbidden", "pods/log")
 
     assert found(CHECK, api).evidence == ("it ended with exit code 1 (Error)",)
@@ -192,34 +176,28 @@ def test_a_crash_loop_is_reported_without_the_right_to_read_its_log() -> None:
 
 def test_secrets_in_the_last_line_are_redacted() -> None:
     logs.hide("hush-hush-hush")
-    api = cluster()
-    api.put(PODS, waiting("CrashLoopBackOff", lastState={"terminated": ENDED}))
+    api = cluster(waiting("CrashLoopBackOff", lastState={"terminated": ENDED}))
     api.raws[LOG] = b"refused key hush-hush-hush"
 
     assert found(CHECK, api).evidence[-1] == "its last line: refused key [redacted]"
 
 
 def test_a_pod_that_runs_and_is_not_ready_is_to_be_asked_why() -> None:
-    api = cluster()
-    api.put(PODS, pod(conditions=[{"type": "Ready", "status": "False", "message": "probe failed"}]))
-
-    finding = found(CHECK, api)
+    finding = found(CHECK, cluster(pod(conditions=[{"type": "Ready", "status": "False", "message": "probe failed"}])))
 
     assert (finding.what, finding.evidence) == ("it is not ready: phase Running", ("probe failed",))
 
 
 def test_a_pod_that_runs_and_is_not_ready_follows_from_what_its_daemon_says() -> None:
-    api = cluster()
-    api.put(PODS, pod(conditions=[{"type": "Ready", "status": "False"}]))
-
-    assert "daemon-health" in (found(CHECK, api).follows_from or ())
+    assert "daemon-health" in (
+        found(CHECK, cluster(pod(conditions=[{"type": "Ready", "status": "False"}]))).follows_from or ()
+    )
 
 
 def test_a_ready_pod_that_restarted_often_and_recently_is_a_warning() -> None:
-    api = cluster()
-    api.put(PODS, pod(containerStatuses=[{"name": NAME, "restartCount": 7, "lastState": {"terminated": ENDED}}]))
-
-    finding = found(CHECK, api)
+    finding = found(
+        CHECK, cluster(pod(containerStatuses=[{"name": NAME, "restartCount": 7, "lastState": {"terminated": ENDED}}]))
+    )
 
     assert finding.severity is Severity.WARNING
     assert "it restarted 7 times" in finding.what

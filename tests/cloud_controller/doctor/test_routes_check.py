@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import Route, Unavailable
+from cloud_controller.cloud import Route
 from cloud_controller.doctor.checks.routes import CHECK
 from cloud_controller.doctor.findings import Finding, Severity
-from cloud_controller.doctor.seen import Unreadable
 from cloud_controller.kube import Object
 from tests.cloud_controller.doctor.looks import World, ago
 
@@ -137,10 +136,3 @@ def test_where_the_ccm_writes_no_routes_only_nodes_that_wait_for_one_are_found(w
 
     found: list[Any] = [(each.subject, each.follows_from) for each in world.findings(CHECK)]
     assert found == ([("node/b", frozenset())] if marked else [])
-
-
-def test_nothing_is_said_about_routes_that_cannot_be_read(world: World) -> None:
-    world.cloud.error = Unavailable("GET routes: no answer")
-
-    with pytest.raises(Unreadable, match="no answer"):
-        world.findings(CHECK)

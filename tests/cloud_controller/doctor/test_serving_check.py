@@ -90,10 +90,7 @@ def test_the_daemons_own_port_is_asked() -> None:
 
 
 def test_a_pod_that_does_not_run_is_not_asked() -> None:
-    api = cluster()
-    api.put(PODS, waiting("CrashLoopBackOff"))
-
-    assert passes(HEALTH, api)
+    assert passes(HEALTH, cluster(waiting("CrashLoopBackOff")))
 
 
 def test_without_the_right_to_the_proxy_health_is_not_checked() -> None:
@@ -105,17 +102,11 @@ def test_without_the_right_to_the_proxy_health_is_not_checked() -> None:
     [(HEALTH, "--secure-port=0"), (HEALTH, "--bind-address=127.0.0.1"), (METRICS, "--bind-address=127.0.0.1")],
 )
 def test_a_daemon_that_others_cannot_reach_is_not_checked(check: Check, argument: str) -> None:
-    api = cluster()
-    api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, argument))
-
-    assert argument in (run(check, api).not_done or "")
+    assert argument in (run(check, cluster(daemon_set(*ARGUMENTS, argument))).not_done or "")
 
 
 def test_a_daemon_whose_option_turns_http_off_serves_no_metrics() -> None:
-    api = cluster()
-    api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, "--secure-port=0"))
-
-    finding = found(METRICS, api)
+    finding = found(METRICS, cluster(daemon_set(*ARGUMENTS, "--secure-port=0")))
 
     assert finding.severity is Severity.WARNING
     assert finding.subject == f"daemonset/{NAMESPACE}/{NAME}"

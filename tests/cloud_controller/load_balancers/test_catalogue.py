@@ -15,26 +15,18 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability, Value
+from tests.cloud_controller.load_balancers import entries
 
 PREFIX = "service.example.com/lb-"
 
 
 def entry(name: str = "limit", **more: Any) -> Annotation:
-    defaults: dict[str, Any] = {
-        "argument": name.replace("-", "_"),
-        "sets": f"listener.{name}",
-        "type": int,
-        "description": "It is for a test.",
-        "applies_to": "every listener",
-        "mutability": Mutability.IN_PLACE,
-        "since": "0.1",
-        "source": "this test",
-    }
-    return Annotation(name=f"{PREFIX}{name}", **(defaults | more))
+    given = {"argument": name.replace("-", "_"), "sets": f"listener.{name}", "type": int, **more}
+    return entries.entry(**given, name=f"{PREFIX}{name}")
 
 
-def catalogue(*entries: Annotation) -> Catalogue:
-    return Catalogue("example", (PREFIX,), entries or (entry(minimum=1, maximum=9, default=5),))
+def catalogue(*given: Annotation) -> Catalogue:
+    return Catalogue("example", (PREFIX,), given or (entry(minimum=1, maximum=9, default=5),))
 
 
 @pytest.mark.parametrize(
@@ -278,8 +270,8 @@ def test_an_empty_annotation_counts_as_unset_where_clouds_ignore_it_unless_it_is
         catalogue(limit).parse({OLD: ""})
 
 
-def kind(name: str, classes: tuple[str | None, ...], *entries: Annotation) -> Catalogue:
-    return Catalogue("example", (PREFIX,), entries, kind=name, classes=classes)
+def kind(name: str, classes: tuple[str | None, ...], *given: Annotation) -> Catalogue:
+    return Catalogue("example", (PREFIX,), given, kind=name, classes=classes)
 
 
 def two_kinds() -> Catalogue:
@@ -317,15 +309,6 @@ def test_the_joined_catalogue_offers_what_any_kind_offers() -> None:
 def test_kinds_must_agree_on_what_an_annotation_is() -> None:
     with pytest.raises(ValueError, match="kinds differ"):
         Catalogue.joined(kind("flat", (None,), entry()), kind("tall", ("x",), entry(type=str)))
-
-
-def test_mycloud_offers_its_qps_limit_from_one_to_ten_million() -> None:
-    name = "service.beta.kubernetes.io/dlb-listener-maxqps"
-
-    assert MYCLOUD.parse({name: "10000000"}).number("listener_max_qps") == 10_000_000
-    for text in ("0", "10000001"):
-        with pytest.raises(InvalidConfiguration, match="1 to 10,000,000"):
-            MYCLOUD.parse({name: text})
 
 
 @pytest.mark.parametrize("known", MYCLOUD.entries, ids=lambda known: known.argument)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
-from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.load_balancers.catalogue import Catalogue, Mutability
 from cloud_controller.load_balancers.diff import diff
 from cloud_controller.load_balancers.model import (
     HealthCheck,
@@ -38,33 +38,19 @@ from cloud_controller.load_balancers.operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.plan import ActionKind, Plan
+from tests.cloud_controller.load_balancers.entries import entry
 
 ADDRESS = (Ingress(ip="192.0.2.1"),)
 TARGET = "service/default/web"
-
-
-def entry(sets: str, mutability: Mutability, *, exclusive: tuple[str, ...] = ()) -> Annotation:
-    return Annotation(
-        name=f"example.com/{sets}",
-        argument=sets.replace(".", "_"),
-        sets=sets,
-        type=str,
-        description="",
-        applies_to="",
-        mutability=mutability,
-        since="",
-        source="",
-        exclusive=exclusive,
-    )
 
 
 CATALOGUE = Catalogue(
     "example",
     ("example.com/",),
     (
-        entry("scheme", Mutability.REPLACE),
-        entry("subnet", Mutability.CREATE_ONLY),
-        entry("addresses", Mutability.REPLACE, exclusive=("addresses", "eip")),
+        entry("scheme", mutability=Mutability.REPLACE),
+        entry("subnet", mutability=Mutability.CREATE_ONLY),
+        entry("addresses", mutability=Mutability.REPLACE, exclusive=("addresses", "eip")),
     ),
 )
 

@@ -8,22 +8,13 @@ import pytest
 
 from cloud_controller import clouds
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.load_balancers.catalogue import Annotation, Catalogue
 from cloud_controller.load_balancers.nameable import KINDS, Nameable, Named, Naming
 from cloud_controller.load_balancers.refusals import refuse
 from cloud_controller.load_balancers.terms import ITEM, words
+from tests.cloud_controller.load_balancers.entries import entry
 
-ENTRY = Annotation(
-    name="example.com/subnets",
-    argument="subnets",
-    sets="subnets",
-    type=tuple,
-    description="The subnets.",
-    applies_to="the load balancer",
-    mutability=Mutability.IN_PLACE,
-    since="0.1",
-    source="",
-)
+ENTRY = entry("subnets", type=tuple)
 CATALOGUE = Catalogue("cloud", ("example.com/",), (ENTRY,))
 CATALOGUES = [kind for cloud in clouds.descriptors() for kind in cloud.catalogue.kinds or (cloud.catalogue,)]
 FREE_TEXTS = [

@@ -14,7 +14,7 @@ from cloud_controller.binding import Binding
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
-from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.model import (
     PRESERVED_TAG,
     Built,
@@ -39,6 +39,7 @@ from cloud_controller.load_balancers.parts import diff_parts, has_parts, leave, 
 from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.load_balancers.taken_over import TAKEN_FROM_TAG
 from cloud_controller.plan import Plan
+from tests.cloud_controller.load_balancers.entries import entry
 
 TARGET = "service/default/web"
 WEB = Owner("c-1", "uid-web", "default", "web")
@@ -46,20 +47,6 @@ DNS = Owner("c-1", "uid-dns", "default", "dns")
 ELSEWHERE = Owner("c-2", "uid-x", "shop", "front")
 CHECK = HealthCheck("TCP")
 OLD, NEW = Member("10.0.0.1", 30080, "i-1"), Member("10.0.0.2", 31080, "i-2")
-
-
-def entry(argument: str) -> Annotation:
-    return Annotation(
-        name=f"example.com/{argument}",
-        argument=argument,
-        sets=argument,
-        type=str,
-        description="",
-        applies_to="",
-        mutability=Mutability.IN_PLACE,
-        since="",
-        source="",
-    )
 
 
 CATALOGUE = Catalogue("example", ("example.com/",), (entry("id"), entry("force_override_listeners")))
@@ -375,18 +362,6 @@ def test_what_is_preserved_stays_without_an_owner_and_says_whose_it_was() -> Non
     assert freed.model.listeners[0].tags == freed.model.pools[0].tags == {PRESERVED_TAG: "c-1/default/web"}
     assert freed.model.pools[0].members == (OLD,)
     assert freed.owners == (DNS,)
-
-
-def test_another_service_takes_over_what_was_preserved_and_leaves_it_as_it_was() -> None:
-    lb = shared(part(80, WEB, OLD))
-    freed = carried_out(release(lb, WEB, target=TARGET), lb)
-    heir = Owner("c-1", "uid-heir", "default", "web")
-
-    taken = carried_out(planned(wanted(heir, 80), freed, heir, force=True), freed)
-
-    assert heir.owns(taken.model.listeners[0].tags)
-    left = carried_out(leave(taken, heir, CATALOGUE, target=TARGET, why="it is gone"), taken)
-    assert left.model == freed.model
 
 
 # --------------------------------------------------------------------------------------------------------- property

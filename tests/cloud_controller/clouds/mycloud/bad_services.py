@@ -12,8 +12,6 @@ from cloud_controller.clouds.mycloud.annotations import CATALOGUE, PREFIX
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.catalogue import Annotation
 
-NOBODYS_ID = "lb-00000000dead"
-"""The id of no load balancer."""
 _LONGEST_QUOTE = 100
 """Characters of a value that a message shows at least."""
 

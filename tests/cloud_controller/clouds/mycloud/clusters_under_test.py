@@ -8,7 +8,6 @@ import signal
 import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,14 +24,10 @@ from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controller_names import NAMES
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
 from cloud_controller.kube import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
     LEASES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
-    ROLE_BINDINGS,
-    ROLES,
     SERVICES,
     STORAGE_CLASSES,
     AlreadyExistsError,
@@ -48,9 +43,8 @@ from cloud_controller.volumes import CLAIM_TAG, PV_TAG
 from local.addresses import socket_address
 from local.control_plane.components import ETCD
 from local.control_plane.control_plane import ControlPlane
-from local.mycloud.models.common import State
-from local.mycloud.models.volumes import Volume
 from local.ports import unused_address
+from tests.cloud_controller.rights import roles
 from tests.crash.control_plane import component
 from tests.waiting import eventually
 
@@ -353,23 +347,8 @@ def _has_stopped(pid: int) -> bool:
 
 def install(kube: Kube) -> None:
     """The daemon's rights and the class of all claims; what stands already stays."""
-    rules = rbac.rules(NAMES)
-    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
-    role = {"apiGroup": "rbac.authorization.k8s.io", "name": USER}
-    where = {"name": USER, "namespace": rbac.LEASE_NAMESPACE}
-    for resource, obj in (
-        (CLUSTER_ROLES, {"metadata": {"name": USER}, "rules": [rule.to_json() for rule in rules.cluster]}),
-        (
-            CLUSTER_ROLE_BINDINGS,
-            {"metadata": {"name": USER}, "roleRef": role | {"kind": "ClusterRole"}, "subjects": subjects},
-        ),
-        (ROLES, {"metadata": where, "rules": [rule.to_json() for rule in rules.namespaced]}),
-        (ROLE_BINDINGS, {"metadata": where, "roleRef": role | {"kind": "Role"}, "subjects": subjects}),
-        (
-            STORAGE_CLASSES,
-            {"metadata": {"name": CLASS}, "provisioner": PROVISIONER, "volumeBindingMode": "Immediate"},
-        ),
-    ):
+    storage_class = {"metadata": {"name": CLASS}, "provisioner": PROVISIONER, "volumeBindingMode": "Immediate"}
+    for resource, obj in (*roles(USER, rbac.rules(NAMES)), (STORAGE_CLASSES, storage_class)):
         with contextlib.suppress(AlreadyExistsError):
             kube.create(resource, obj)
 
@@ -380,28 +359,3 @@ def inventory(site: MyCloudSite) -> Json:
     found: Json = {kind: site.client.list(kind) for kind in kinds}
     tables = {network["route_table_id"] for network in found["networks"]}
     return found | {table: site.client.list(f"route_tables/{table}/routes") for table in tables}
-
-
-@contextmanager
-def data_plane(site: MyCloudSite) -> Iterator[None]:
-    """What opens load balancers and makes volumes, at work meanwhile."""
-    over = threading.Event()
-
-    def work() -> None:
-        while not over.wait(0.05):
-            site.settle()
-            with site.context.store.write() as session:
-                for volume in session.query(Volume):
-                    if volume.state == State.DELETING:
-                        session.remove(volume.id)
-                    elif volume.state == State.CREATING:
-                        volume.state = State.AVAILABLE
-                        session.save(volume)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()

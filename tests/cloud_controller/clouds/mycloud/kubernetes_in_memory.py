@@ -17,6 +17,7 @@ from cloud_controller.controllers.loop import EVERYTHING, LoopController
 from cloud_controller.controllers.queue import WorkQueue, work
 from cloud_controller.kube import EVENTS, LEASES, ApiError, EventType, Handler, Object, Resource, key
 from cloud_controller.safeguard import Safeguard
+from tests.cloud_controller.clock import Clock
 from tests.cloud_controller.guard import lease_that_confirms
 from tests.fake_kubernetes import WRITES, FakeKubernetes, Request
 
@@ -26,19 +27,6 @@ MOST_WORK = 2000
 
 class Crash(BaseException):
     """The process died."""
-
-
-@dataclass
-class Clock:
-    """Seconds that pass when the test says so."""
-
-    now: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 @dataclass

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cloud_controller.cloud import AccessDenied, InvalidConfiguration
+from cloud_controller.cloud import AccessDenied
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.controller_names import NAMES
@@ -53,11 +53,6 @@ def test_a_token_that_may_not_even_see_the_cluster_is_told_so(site: MyCloudSite)
 
     with pytest.raises(AccessDenied, match="GET /v1/clusters"):
         cloud.check_access(["node"])
-
-
-def test_a_cluster_that_does_not_exist_is_told_by_the_configs_field(site: MyCloudSite) -> None:
-    with pytest.raises(InvalidConfiguration, match="cluster c-000000000000 does not exist"):
-        MyCloud(Config(site.endpoint, site.token, "c-000000000000")).check_access(["node"])
 
 
 def test_the_rights_that_a_token_lacks_can_be_listed(site: MyCloudSite) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.build import (
     NO_INGRESS_NODES,
@@ -82,17 +81,6 @@ def test_each_port_has_a_listener_and_a_pool_of_its_own() -> None:
     assert [each.name for each in model.pools] == ["tcp-53", "udp-53"]
 
 
-def test_the_name_is_for_people_and_the_tags_are_the_identity() -> None:
-    model = built(web()).model
-
-    assert model.name == "c-1-default-web"
-    assert model.tags == {
-        "kubernetes.io/cluster": "c-1",
-        "kubernetes.io/service-uid": "uid-web",
-        "kubernetes.io/service": "default/web",
-    }
-
-
 def test_annotations_set_scheme_listeners_and_pools() -> None:
     annotations = named(scheme="internal", listener_max_qps=9, listener_idle_timeout=5, scheduler="least_connections")
 
@@ -141,22 +129,6 @@ def test_the_cloud_configs_scheme_is_for_services_that_do_not_say() -> None:
 )
 def test_health_checks(annotations: dict[str, Any], spec: dict[str, Any], expected: HealthCheck) -> None:
     assert check(named(**annotations), **spec) == expected
-
-
-@pytest.mark.parametrize(
-    ("annotations", "spec", "field"),
-    [
-        (named(health_check_interval=2, health_check_timeout=3), {}, "dlb-health-check-timeout"),
-        ({CATALOGUE.by_argument["health_check_path"].name: "ready"}, {}, "dlb-health-check-path"),
-        ({"service.beta.kubernetes.io/dlb-listener-maxqp": "1"}, {}, "dlb-listener-maxqp"),
-        ({}, {"ports": [port(80), port(81, "SCTP")]}, r"spec.ports\[1\].protocol"),
-        ({}, {"ports": [port(80, nodePort=None)]}, r"spec.ports\[0\].nodePort"),
-        ({}, {"ipFamilies": ["IPv6"]}, "spec.ipFamilies"),
-    ],
-)
-def test_what_cannot_be_is_refused_by_its_field(annotations: dict[str, str], spec: dict[str, Any], field: str) -> None:
-    with pytest.raises(InvalidConfiguration, match=field):
-        built(web(annotations, **spec))
 
 
 def test_what_mycloud_does_not_offer_is_ignored_with_a_reason_each() -> None:
@@ -283,37 +255,6 @@ def test_source_ranges_are_those_of_ipv4() -> None:
     service = web({SOURCE_RANGES: "2001:db8::/32,192.0.2.7/24"})
 
     assert built(service).model.attributes["source_ranges"] == ("192.0.2.0/24",)
-
-
-@pytest.mark.parametrize(
-    ("annotations", "spec", "field"),
-    [
-        ({}, {"loadBalancerSourceRanges": ["2001:db8::/32"]}, "only IPv6 ranges"),
-        (
-            named(id="lb-0123456789ab"),
-            {"loadBalancerSourceRanges": ["10.0.0.0/8"]},
-            "spec.loadBalancerSourceRanges: .*keeps its own ranges",
-        ),
-        (
-            named(id="lb-0123456789ab", load_balancer_source_ranges=("10.0.0.0/8",)),
-            {},
-            "annotation .*source-ranges: .*keeps its own ranges",
-        ),
-        (
-            {},
-            {"ipFamilies": ["IPv6", "IPv4"], "ipFamilyPolicy": "PreferDualStack"},
-            "spec.ipFamilies: IPv6 cannot be the first family",
-        ),
-        (
-            {},
-            {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "RequireDualStack"},
-            "ipFamilyPolicy: RequireDualStack",
-        ),
-    ],
-)
-def test_wrong_ranges_and_families_are_refused(annotations: dict[str, str], spec: dict[str, Any], field: str) -> None:
-    with pytest.raises(InvalidConfiguration, match=field):
-        built(web(annotations, **spec))
 
 
 # ------------------------------------------------------------------------------------------------------------ by id

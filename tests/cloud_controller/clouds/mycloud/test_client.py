@@ -84,13 +84,6 @@ def test_a_wrong_token_is_one_clear_error_without_the_token(site: MyCloudSite) -
     assert SECRET not in "".join(traceback.format_exception(refused.value))
 
 
-def test_a_token_that_was_replaced_is_read_again_when_the_old_one_is_refused(site: MyCloudSite) -> None:
-    client = Client(site.endpoint, "expired", refresh_token=lambda: site.token)
-
-    assert client.list("machines") == []
-    assert client.create("load_balancers", load_balancer(site))["name"] == "lb"
-
-
 def test_a_token_that_is_still_the_refused_one_is_an_error_after_one_call(site: MyCloudSite) -> None:
     asked: list[str] = []
     client = Client(site.endpoint, SECRET, refresh_token=lambda: asked.append("again") or SECRET)  # type: ignore[func-returns-value]

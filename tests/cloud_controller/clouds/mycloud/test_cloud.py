@@ -9,13 +9,11 @@ import pytest
 
 from cloud_controller.cloud import (
     AccessDenied,
-    Conflict,
     InstanceRef,
     InstanceState,
     InvalidConfiguration,
     NodeAddress,
     Quota,
-    QuotaExceeded,
     Route,
 )
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
@@ -70,12 +68,6 @@ def test_states(site: MyCloudSite, state: State, expected: InstanceState | None)
     assert (instance and instance.state) == expected
 
 
-def test_a_machine_that_the_cloud_does_not_know_is_gone(site: MyCloudSite) -> None:
-    refs = [InstanceRef("n", "mycloud://local/zone-a/i-000000000000"), InstanceRef("unknown")]
-
-    assert site.cloud.instances.describe(refs) == {refs[0]: None, refs[1]: None}
-
-
 def test_a_name_that_was_used_before_means_the_machine_that_lives(site: MyCloudSite) -> None:
     site.machine("worker-0", state=State.TERMINATED)
     living = site.machine("worker-0")
@@ -114,14 +106,6 @@ def test_a_route_stays_ours_when_its_machine_is_terminated_and_becomes_foreign_w
     assert owned(site) == [False]
 
 
-def test_routes_to_other_machines_and_outside_the_pod_range_are_foreign(site: MyCloudSite) -> None:
-    ours, theirs = site.machine("worker-0"), site.machine("other", tags={})
-    routes = site.cloud.routes
-    routes.create([Route(pod_range(site, 1), theirs["id"]), Route("10.255.0.0/24", ours["id"])])
-
-    assert owned(site) == [False, False]
-
-
 def test_routes_of_both_families_are_written_and_ours(site: MyCloudSite) -> None:
     machine = site.machine("worker-0")["id"]
     v6 = f"{site.network['pod_cidr_ipv6'].split('/')[0]}/80"
@@ -134,31 +118,6 @@ def test_routes_of_both_families_are_written_and_ours(site: MyCloudSite) -> None
     assert {route.destination_cidr for route in observation.routes} == {pod_range(site, 1), v6}
     assert all(observation.owns(route, ranges) for route in observation.routes)
     assert routes.delete(observation.routes) == []
-
-
-def test_what_does_not_fit_into_the_table_is_refused_route_by_route(site: MyCloudSite) -> None:
-    site.client.put("admin/quotas", {"routes_per_table": 1})
-    machine = site.machine("worker-0")["id"]
-    routes = site.cloud.routes
-    assert routes.quota() == 1
-
-    (failure,) = routes.create([Route(pod_range(site, 1), machine), Route(pod_range(site, 2), machine)])
-
-    assert failure.route.destination_cidr == pod_range(site, 2)
-    assert isinstance(failure.error, QuotaExceeded)
-
-
-def test_one_route_that_is_refused_names_its_machine_and_does_not_stop_the_others(site: MyCloudSite) -> None:
-    first, second = site.machine("worker-0"), site.machine("worker-1")
-    routes = site.cloud.routes
-    routes.create([Route(pod_range(site, 1), first["id"])])
-
-    taken, free = Route(pod_range(site, 1), second["id"]), Route(pod_range(site, 2), second["id"])
-    (failure,) = routes.create([taken, free])
-
-    assert failure.route == taken
-    assert isinstance(failure.error, Conflict) and first["id"] in str(failure.error)
-    assert len(routes.list()) == 2
 
 
 def test_many_routes_go_in_batches_of_fifty(site: MyCloudSite) -> None:

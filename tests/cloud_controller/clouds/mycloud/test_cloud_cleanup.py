@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +25,6 @@ from tests.cloud_controller.load_balancing import Running
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
 
-PAUSE = 0.01
 NOBODY_ANSWERS = """
 current-context: c
 contexts: [{name: c, context: {cluster: c, user: u}}]
@@ -38,33 +35,7 @@ users: [{name: u, user: {token: t}}]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(converge, "round_pause", lambda _: PAUSE)
-
-
-@pytest.fixture
-def at_work(site: MyCloudSite) -> Iterator[None]:
-    """The cloud goes on with what it was asked for."""
-    ended = threading.Event()
-
-    def work() -> None:
-        while not ended.wait(PAUSE):
-            site.settle()
-            settle_volumes(site)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    yield
-    ended.set()
-    thread.join()
-
-
-def settle_volumes(site: MyCloudSite) -> None:
-    with site.context.store.write() as session:
-        for volume in session.query(CloudVolume):
-            if volume.state == State.DELETING:
-                session.remove(volume.id)
-            elif volume.attachment is not None and volume.attachment.state == "detaching":
-                session.save(volume.model_copy(update={"attachment": None}))
+    monkeypatch.setattr(converge, "round_pause", lambda _: 0.01)
 
 
 def served(site: MyCloudSite, name: str = "web", cluster_id: str | None = None, **settings: Any) -> Json:
@@ -87,14 +58,12 @@ def volume(site: MyCloudSite, *, machine: str | None = None) -> str:
     return made
 
 
-def clean(
-    site: MyCloudSite, directory: Path, *more: str, cluster_id: str | None = None, machines: State = State.TERMINATED
-) -> int:
+def clean(site: MyCloudSite, directory: Path, *more: str, cluster_id: str | None = None) -> int:
     """Call it once the cluster itself is gone."""
     with site.context.store.write() as session:
         session.remove(site.cluster["id"])
     for each in site.cloud.instances.list():
-        site.set_machine_state(each.id, machines)
+        site.set_machine_state(each.id, State.TERMINATED)
     return command(site, directory, *more, cluster_id=cluster_id)
 
 
@@ -125,7 +94,7 @@ def test_without_consent_the_plan_is_shown_and_nothing_is_changed(
     assert [each["state"] for each in (*site.load_balancers(), *site.client.list("volumes"))] == 2 * ["available"]
 
 
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("data_plane")
 def test_load_balancers_and_volumes_go_and_machines_and_networks_stay(site: MyCloudSite, tmp_path: Path) -> None:
     machine = site.machine("worker-0")
     served(site)
@@ -140,7 +109,7 @@ def test_load_balancers_and_volumes_go_and_machines_and_networks_stay(site: MyCl
     assert [each["id"] for each in site.client.list("networks")] == [site.network["id"]]
 
 
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("data_plane")
 def test_what_is_not_the_clusters_stays_and_so_does_what_was_preserved(site: MyCloudSite, tmp_path: Path) -> None:
     other = site.client.create(
         "clusters", {"name": "c2", "network_id": site.client.create("networks", {"name": "n2"})["id"]}
@@ -160,7 +129,7 @@ def test_what_is_not_the_clusters_stays_and_so_does_what_was_preserved(site: MyC
     assert [each["id"] for each in site.client.list("volumes")] == [foreign["id"]]
 
 
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("data_plane")
 def test_of_a_shared_load_balancer_the_clusters_parts_go(site: MyCloudSite, tmp_path: Path) -> None:
     tags = {"cloud-controller/shared-with": "any"}
     shared = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"], "tags": tags})
@@ -174,7 +143,7 @@ def test_of_a_shared_load_balancer_the_clusters_parts_go(site: MyCloudSite, tmp_
     assert (left["listeners"], left["backend_sets"]) == ([], [])
 
 
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("data_plane")
 def test_routes_go_where_their_range_is_given_and_others_stay(site: MyCloudSite, tmp_path: Path) -> None:
     machine = site.machine("worker-0")
     stranger = site.machine("stranger", tags={})
@@ -218,19 +187,6 @@ def test_a_cluster_that_the_cloud_shows_is_left_alone_though_its_api_server_does
     assert len(site.load_balancers()) == 1
 
 
-@pytest.mark.parametrize("state", [State.CREATING, State.RUNNING, State.STOPPED])
-def test_a_cluster_with_a_machine_is_left_alone(
-    site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str], state: State
-) -> None:
-    served(site)
-    machine = site.machine("worker-0")
-
-    assert clean(site, tmp_path, *ALL_SAID, machines=state) == 1
-
-    assert f"still exists: it has 1 machine: {machine['id']} (worker-0, " in capsys.readouterr().err
-    assert len(site.load_balancers()) == 1
-
-
 @pytest.mark.parametrize("error", [Unavailable("busy"), AccessDenied("no right to ask"), Throttled("slowly", 1.0)])
 @pytest.mark.parametrize("unanswered", ["MyCloud.has_cluster", "MyCloudInstances.list"])
 def test_nothing_is_deleted_while_the_cloud_does_not_tell_whether_the_cluster_is_gone(
@@ -250,7 +206,7 @@ def test_nothing_is_deleted_while_the_cloud_does_not_tell_whether_the_cluster_is
     assert len(site.load_balancers()) == 1
 
 
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("data_plane")
 @pytest.mark.parametrize("given", ["", "--kubeconfig"])
 def test_where_the_cloud_cannot_tell_the_users_word_is_needed(
     site: MyCloudSite,
@@ -297,7 +253,7 @@ def test_an_id_that_only_a_terminated_machine_carries_has_left_nothing_to_do(
     assert capsys.readouterr().out.splitlines()[-1] == "nothing to do"
 
 
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("data_plane")
 def test_what_was_done_is_told_to_programs_too(
     site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -25,8 +25,6 @@ from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
 from cloud_controller.controllers.service.rules import FINALIZER
 from cloud_controller.daemon.leader import LeaderElector, LeaseTimes
 from cloud_controller.kube import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
     EVENTS,
     LEASES,
     NAMESPACES,
@@ -34,12 +32,13 @@ from cloud_controller.kube import (
     SERVICES,
     ForbiddenError,
     Kube,
-    NotFoundError,
     Object,
     PatchType,
     name,
 )
 from local.control_plane.control_plane import ControlPlane
+from tests.cloud_controller.rights import user_with
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -47,37 +46,27 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.control_plane
 
 PATIENCE = 60.0
-READER = "reader"
 
 
 @pytest.fixture(scope="module")
 def reader(control_plane: ControlPlane, kube: Kube) -> Iterator[str]:
     """The kubeconfig of an identity that may read what the controllers read, and write nothing."""
-    rules = [
-        {**rule.to_json(), "verbs": [verb for verb in rule.verbs if verb in ("get", "list", "watch")]}
+    reads = tuple(
+        replace(rule, verbs=verbs)
         for rule in rbac.rules(NAMES).cluster
-    ]
-    rules = [rule for rule in rules if rule["verbs"]]
-    kube.create(CLUSTER_ROLES, {"metadata": {"name": READER}, "rules": rules})
-    binding = {
-        "metadata": {"name": READER},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READER},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": READER}],
-    }
-    kube.create(CLUSTER_ROLE_BINDINGS, binding)
-    kubeconfig = control_plane.kubeconfig(READER, [], timedelta(hours=1))
+        if (verbs := tuple(verb for verb in rule.verbs if verb in ("get", "list", "watch")))
+    )
+    with user_with(control_plane, kube, "reader", rbac.Rules(reads, ())) as kubeconfig:
 
-    def may_read() -> bool:
-        try:
-            Kube.from_kubeconfig(kubeconfig).list(NODES)
-        except ForbiddenError:
-            return False
-        return True
+        def may_read() -> bool:
+            try:
+                Kube.from_kubeconfig(kubeconfig).list(NODES)
+            except ForbiddenError:
+                return False
+            return True
 
-    until(may_read, "the API server knows the rights that were just written")
-    yield kubeconfig
-    kube.delete(CLUSTER_ROLE_BINDINGS, READER)
-    kube.delete(CLUSTER_ROLES, READER)
+        eventually(may_read, "the API server knows the rights that were just written")
+        yield kubeconfig
 
 
 class Commands:
@@ -145,22 +134,6 @@ def pods(site: MyCloudSite) -> str:
     return str(site.network["pod_cidr"]).replace("0.0/16", "1.0/24")
 
 
-@pytest.fixture
-def data_plane(site: MyCloudSite) -> Iterator[None]:
-    """What opens load balancers, at work meanwhile."""
-    over = threading.Event()
-
-    def work() -> None:
-        while not over.wait(0.05):
-            site.settle()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    yield
-    over.set()
-    thread.join()
-
-
 def snapshot(kube: Kube) -> dict[str, str]:
     """Everything that a controller could have written: by resource version, or what it would be of a node."""
     lists = {kind.plural: kube.list(kind).items for kind in (SERVICES, EVENTS, LEASES)}
@@ -180,13 +153,6 @@ def snapshot(kube: Kube) -> dict[str, str]:
 
 def uninitialised(node: Object) -> bool:
     return any(taint["key"] == UNINITIALIZED_TAINT for taint in node["spec"].get("taints") or [])
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"it did not happen: {what}"
-        time.sleep(0.05)
 
 
 # ------------------------------------------------------------------------------------------------------------- plan
@@ -251,32 +217,11 @@ def test_apply_does_everything_until_nothing_is_left_and_gives_the_lease_back(
     assert working("apply", "--controllers=service") == 0
     assert capsys.readouterr().out.endswith("nothing to do\n")
 
-
-@pytest.mark.usefixtures("data_plane")
-def test_apply_tells_as_json_what_it_has_done(
-    cluster: Kube, working: Commands, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert working("apply", "--yes", "--controllers=node", "--output=json", "--leader-elect=false") == 0
-
-    report = json.loads(capsys.readouterr().out)
-    assert [(each["controller"], each["target"], each.get("error")) for each in report["actions"]] == [
-        ("node", "node/worker-0", None)
-    ]
-    assert (report["failed"], report["left"]) == ([], [])
-    with pytest.raises(NotFoundError):
-        cluster.get(LEASES, "none-was-taken", rbac.LEASE_NAMESPACE)
-
-
-def test_apply_changes_nothing_unless_somebody_agrees(
-    cluster: Kube, site: MyCloudSite, working: Commands, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before, writes = snapshot(cluster), site.writes()
-
-    assert working("apply") == 1
-
-    assert "stdin is not a terminal" in capsys.readouterr().err
-    assert site.writes() == writes
-    assert snapshot(cluster) == before
+    cluster.patch(SERVICES, "web", {"spec": {"type": "ClusterIP"}}, "default", type=PatchType.MERGE)
+    assert working("apply", "--yes", "--controllers=service") == 0
+    left = cluster.get(SERVICES, "web", "default")
+    assert (left["metadata"].get("finalizers"), left["status"]) == (None, {"loadBalancer": {}})
+    assert len(site.load_balancers()) == 1
 
 
 def test_apply_does_not_work_beside_a_daemon_that_leads(
@@ -299,20 +244,6 @@ def test_apply_does_not_work_beside_a_daemon_that_leads(
 
     assert "the lease is held by the-daemon: stop that daemon" in capsys.readouterr().err
     assert site.writes() == writes
-
-
-def test_apply_tells_what_is_left_when_its_time_is_over(
-    site: MyCloudSite, working: Commands, cluster: Kube, capsys: pytest.CaptureFixture[str]
-) -> None:
-    site.fault("POST /v1/load_balancers", "error", count=None, status=500, code="Internal")
-
-    assert working("apply", "--yes", "--controllers=service", "--deadline=5s", "--leader-elect=false") == 1
-
-    out = capsys.readouterr().out
-    assert "failed: service/default/db" in out
-    assert "left: +  service/default/web: create load balancer" in out
-    # What was begun for a Service can be ended later: the mark comes before anything else.
-    assert cluster.get(SERVICES, "web", "default")["metadata"]["finalizers"] == [FINALIZER]
 
 
 # ------------------------------------------------------------------------------------------------------- the process
@@ -386,7 +317,7 @@ def test_the_daemon_never_shows_a_secret_even_when_it_tells_everything(cluster: 
         return cluster.get(SERVICES, "web", "default")["status"]["loadBalancer"].get("ingress")
 
     try:
-        until(lambda: process.poll() is not None or served(), "web has an address")
+        eventually(lambda: process.poll() is not None or served(), "web has an address")
         command_line = Path(f"/proc/{process.pid}/cmdline").read_bytes()
         environment = Path(f"/proc/{process.pid}/environ").read_bytes()
     finally:
@@ -420,7 +351,7 @@ def test_the_daemon_works_as_nobody_without_capabilities_and_without_a_file_that
         return cluster.get(SERVICES, "web", "default")["status"]["loadBalancer"].get("ingress")
 
     try:
-        until(lambda: process.poll() is not None or served(), "web has an address")
+        eventually(lambda: process.poll() is not None or served(), "web has an address")
         status = dict(line.split(":\t", 1) for line in Path(f"/proc/{process.pid}/status").read_text().splitlines())
     finally:
         code, _ = ended(process)
@@ -443,33 +374,3 @@ def test_a_daemon_whose_token_lacks_a_right_says_which_and_ends_at_once(site: My
     assert process.returncode == 1
     assert "the token does not allow DELETE /v1/load_balancers/ID" in err
     assert "(needed by service)" in err
-
-
-def test_a_daemon_whose_token_expires_works_on_with_the_files_new_one(
-    cluster: Kube, site: MyCloudSite, working: Commands
-) -> None:
-    token = working.directory / "token"
-    token.write_text(site.issue_token())
-    process = daemon(working, "--controllers=node", "--node-status-update-frequency=200ms")
-    assert process.stderr is not None
-    try:
-        until(lambda: not uninitialised(cluster.get(NODES, "worker-0")), "the daemon works")
-        expire_tokens(site)
-        assert any("the token has expired" in line for line in process.stderr)
-        new = token.with_suffix(".new")
-        new.write_text(site.token)
-        new.replace(token)
-        site.machine("worker-1")
-        cluster.create(NODES, {"metadata": {"name": "worker-1"}})
-        until(lambda: cluster.get(NODES, "worker-1")["spec"].get("providerID"), "worker-1 is known")
-        cluster.delete(NODES, "worker-1")
-    finally:
-        code, _ = ended(process)
-
-    assert code == 0
-
-
-def expire_tokens(site: MyCloudSite) -> None:
-    """What the end of their time comes to."""
-    with site.context.store.write() as session:
-        session._db.execute("UPDATE access_tokens SET expires_at = 0")

@@ -23,7 +23,6 @@ from tests.cloud_controller.clouds.mycloud.clusters_under_test import (
     Cluster,
     Daemon,
     Json,
-    data_plane,
     inventory,
     until,
 )
@@ -32,7 +31,7 @@ from tests.control_planes import running_control_plane
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
 
-pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(600), pytest.mark.usefixtures("opened")]
+pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(600), pytest.mark.usefixtures("data_plane")]
 
 HELD_AFTER_A_RESTORE = 3
 """A load balancer, a volume and a route."""
@@ -51,12 +50,6 @@ def other_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPla
     """It idles until the module's end, so the tests that need it are the last ones."""
     with running_control_plane(tmp_path_factory.mktemp("plane-b")) as running:
         yield running
-
-
-@pytest.fixture
-def opened(site: MyCloudSite) -> Iterator[None]:
-    with data_plane(site):
-        yield
 
 
 @pytest.fixture
@@ -108,28 +101,6 @@ def test_a_daemon_whose_etcd_is_emptied_ends_and_deletes_nothing(cluster: Cluste
     why = f"the API server now belongs to another Kubernetes cluster: the UID was {uid} and is {cluster.uid}"
     assert why in daemon.log
     assert inventory(site) == before
-
-
-def test_a_cluster_begins_without_its_old_objects_where_that_is_asked_for(cluster: Cluster, site: MyCloudSite) -> None:
-    cluster.populate()
-    cluster.serve()
-    cluster.mark(None)
-    before = {lb["id"] for lb in cluster.load_balancers}
-    cluster.empty()
-    cluster.services = ["new"]
-    cluster.claims, cluster.nodes = [], []
-
-    with cluster.daemon() as daemon:
-        assert daemon.ends_by_itself(SOON) == 1
-    assert "--moved-from-cluster=none" in last_line(daemon)
-    cluster.services = []
-    cluster.add_service("new")
-
-    with cluster.daemon("--moved-from-cluster=none") as daemon:
-        until(lambda: cluster.served, "the new Service is served")
-        until(lambda: daemon.log.count(" held ") >= len(before), "the old load balancers are held")
-        assert daemon.runs
-    assert before < {lb["id"] for lb in site.load_balancers()}
 
 
 def test_what_moved_here_on_purpose_gets_this_clusters_uid(cluster: Cluster) -> None:

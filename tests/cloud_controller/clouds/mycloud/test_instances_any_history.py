@@ -5,16 +5,13 @@ As `test_load_balancer_any_history`, for the controllers of nodes, their lifecyc
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
 
-from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
@@ -27,19 +24,23 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
-    ApiServer,
-    Clock,
     Crash,
     InMemoryInformer,
-    WritesLeft,
     one_pass,
 )
-from tests.cloud_controller.clouds.mycloud.random_histories import NewSite, run_histories
+from tests.cloud_controller.clouds.mycloud.random_histories import (
+    History,
+    NewSite,
+    kinds_of_faults,
+    last_writes,
+    numbers_of_faults,
+    run_histories,
+)
 from tests.cloud_controller.guard import guard
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object
-    from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
+    from tests.cloud_controller.clouds.conftest import Json
 
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
@@ -56,8 +57,6 @@ PASSES = 4
 """Passes over everything after which all is at rest: what one makes, the next may need."""
 
 names = st.sampled_from(NAMES)
-last_writes = st.one_of(st.none(), st.integers(1, 6))
-"""After which write the process dies."""
 operations = st.sampled_from(
     ["*", "GET *", "GET /v1/machines*", "POST *routes:batch_create", "POST *routes:batch_delete"]
 )
@@ -66,24 +65,16 @@ operations = st.sampled_from(
 class Process:
     """The controller manager, as far as nodes are concerned."""
 
-    def __init__(self, site: MyCloudSite, api: ApiServer, clock: Clock, writes_left: WritesLeft) -> None:
-        api.informers.clear()
+    def __init__(self, world: World) -> None:
+        cloud, api, clock = world.new_cloud(), world.api, world.clock
         self.informer = InMemoryInformer(api, NODES)
-        cloud = site.cloud
-        cloud._client._sleep = clock.sleep
-
-        def observe(operation: str, _: float, error: CloudError | None) -> None:
-            if error is None and not operation.startswith("GET"):
-                writes_left.written()
-
-        cloud.observe_calls(observe)
         machines = InstanceSnapshot(cloud.instances, 5.0, clock=clock)
         self.safeguard = guard(api)
         context = ControllerContext(api, cloud, self.informer, Metrics(), machines, self.safeguard, workers=1)
         self.controllers: list[LoopController] = [
             NodeController(context),
             NodeLifecycleController(context),
-            RouteController(context, RouteOptions((site.network["pod_cidr"],))),
+            RouteController(context, RouteOptions((world.site.network["pod_cidr"],))),
         ]
         for controller in self.controllers:
             controller._queue._clock = clock
@@ -95,21 +86,14 @@ class Process:
             assert controller.events.close(60)
 
 
-class World(RuleBasedStateMachine):
+class World(History):
     """A site, an API server and the controllers of nodes."""
-
-    new_site: ClassVar[Callable[[], AbstractContextManager[MyCloudSite]]]
 
     def __init__(self) -> None:
         super().__init__()
-        self._leave = type(self).new_site()
-        self.site = self._leave.__enter__()
-        self.clock, self.writes_left = Clock(), WritesLeft()
-        self.api = ApiServer(self.writes_left)
         self.machines: dict[str, Json] = {}
         """The living machine of each name."""
         self.ranges = ip_network(self.site.network["pod_cidr"]).subnets(new_prefix=24)
-        self.faults: list[tuple[str, str, int]] = []
         self.process: Process | None = None
 
     @initialize(machines=st.sets(names))
@@ -122,13 +106,10 @@ class World(RuleBasedStateMachine):
             self.a_machine_boots(name, ingress=False, registers=True)
         self.start()
 
-    def teardown(self) -> None:
-        try:
-            if self.process:
-                self.come_to_rest()
-                self.process.end()
-        finally:
-            self._leave.__exit__(None, None, None)
+    def end(self) -> None:
+        if self.process:
+            self.come_to_rest()
+            self.process.end()
 
     # --------------------------------------------------------------------------------------------- machines and nodes
 
@@ -210,17 +191,13 @@ class World(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------------------------- the daemon and its troubles
 
-    @rule(operation=operations, kind=st.sampled_from(["throttle", "drop_answer", "error"]), count=st.integers(1, 8))
+    @rule(operation=operations, kind=kinds_of_faults, count=numbers_of_faults)
     def the_next_calls_fail(self, operation: str, kind: str, count: int) -> None:
         self.faults.append((operation, kind, count))
 
     @rule()
     def lists_are_behind(self) -> None:
         self.site.set_lag(3600)
-
-    @rule(count=st.integers(1, 3))
-    def the_api_server_refuses_writes(self, count: int) -> None:
-        self.api.refusals = count
 
     @rule()
     def the_watch_falls_behind(self) -> None:
@@ -230,7 +207,7 @@ class World(RuleBasedStateMachine):
     def start(self) -> None:
         if self.process:
             self.process.end()
-        self.process = Process(self.site, self.api, self.clock, self.writes_left)
+        self.process = Process(self)
 
     @rule(seconds=st.sampled_from([1.0, 30.0, 1000.0]))
     def time_passes(self, seconds: float) -> None:
@@ -268,17 +245,14 @@ class World(RuleBasedStateMachine):
         self._check_that_nothing_is_left_to_do()
 
     def _work(self, which: int, *, everything: bool) -> bool:
-        for operation, kind, count in self.faults:
-            self.site.fault(operation, kind, count, retry_after=20 if kind == "throttle" else 0)
-        self.faults.clear()
         seen = len(self.api.deleted)
         try:
-            return one_pass(self._process.controllers[which], everything=everything)
+            with self.faulty():
+                return one_pass(self._process.controllers[which], everything=everything)
         except Crash:
             self.start()
             return False
         finally:
-            self.site.clear_faults()
             living = {provider_id(machine) for machine in self.machines.values()}
             wrongly = [node for node in self.api.deleted[seen:] if node["spec"].get("providerID") in living]
             assert wrongly == [], "a node was deleted though its machine is there"

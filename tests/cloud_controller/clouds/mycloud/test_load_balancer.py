@@ -100,6 +100,19 @@ def test_a_failed_read_for_many_services_does_not_wait_for_minutes(
     assert max(queue.add_after_error(key, Unavailable("the cloud is down")) for _ in range(9)) < 17
 
 
+def at_rest(site: MyCloudSite, cluster: Cluster) -> Running:
+    """A controller that has read everything again since it served the Service."""
+    running = served(site, cluster, web())
+    running.resync()
+    return running.settle()
+
+
+def lose_load_balancer(site: MyCloudSite) -> None:
+    """Somebody deletes the only one."""
+    site.client.delete("load_balancers", only(site.load_balancers())["id"])
+    site.settle()
+
+
 def corrections(running: Running) -> float | None:
     """What the daemon exports of drift that it corrected."""
     registry = running.controller._metrics.registry
@@ -107,12 +120,9 @@ def corrections(running: Running) -> float | None:
 
 
 def test_what_somebody_else_changed_counts_as_drift_once_it_is_corrected(site: MyCloudSite, cluster: Cluster) -> None:
-    running = served(site, cluster, web())
-    running.resync()
-    running.settle()
+    running = at_rest(site, cluster)
     before = corrections(running)
-    site.client.delete("load_balancers", only(site.load_balancers())["id"])
-    site.settle()
+    lose_load_balancer(site)
 
     running.resync()
     running.settle()
@@ -123,11 +133,8 @@ def test_what_somebody_else_changed_counts_as_drift_once_it_is_corrected(site: M
 
 
 def test_drift_counts_once_even_if_its_first_correction_fails(site: MyCloudSite, cluster: Cluster) -> None:
-    running = served(site, cluster, web())
-    running.resync()
-    running.settle()
-    site.client.delete("load_balancers", only(site.load_balancers())["id"])
-    site.settle()
+    running = at_rest(site, cluster)
+    lose_load_balancer(site)
     site.fault("POST /v1/load_balancers", "error", count=2, status=403, code="PermissionDenied")
 
     running.resync()
@@ -145,9 +152,7 @@ def test_drift_counts_once_even_if_its_first_correction_fails(site: MyCloudSite,
 def test_drift_counts_once_if_its_correction_has_to_wait(
     site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    running = served(site, cluster, web())
-    running.resync()
-    running.settle()
+    running = at_rest(site, cluster)
     load_balancers: LoadBalancers = running.cloud.load_balancers
     perform, refusals = load_balancers.perform, [Postponed("the cloud is busy")]
 
@@ -157,8 +162,7 @@ def test_drift_counts_once_if_its_correction_has_to_wait(
         return perform(before, operations)
 
     monkeypatch.setattr(load_balancers, "perform", postpone)
-    site.client.delete("load_balancers", only(site.load_balancers())["id"])
-    site.settle()
+    lose_load_balancer(site)
 
     running.resync()
     running.handle()
@@ -172,8 +176,7 @@ def test_drift_counts_once_if_its_correction_has_to_wait(
 def test_what_follows_from_a_change_of_the_service_is_no_drift(site: MyCloudSite, cluster: Cluster) -> None:
     running = served(site, cluster, web())
     running.settle()
-    site.client.delete("load_balancers", only(site.load_balancers())["id"])
-    site.settle()
+    lose_load_balancer(site)
 
     changed(cluster, ports=[port(8081)])
     running.resync()
@@ -239,8 +242,7 @@ def test_what_is_held_is_forgotten_once_a_person_has_deleted_it_in_the_cloud(
     work_off(running)
     assert running.controller._safeguard.held()
 
-    site.client.delete("load_balancers", only(site.load_balancers())["id"])
-    site.settle()
+    lose_load_balancer(site)
     running.resync()
     work_off(running)
 
@@ -320,16 +322,6 @@ def test_one_that_somebody_gave_another_owner_since_it_was_read_is_not_deleted_w
 
 
 # ------------------------------------------------------------------------------------------------------------ faults
-
-
-def test_a_port_that_the_cloud_refuses_is_told_at_the_service(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web({}, port(80)))
-
-    with pytest.raises(InvalidConfiguration):
-        Running(site, cluster).handle()
-
-    assert cluster.reasons == ["EnsuringLoadBalancer", "SyncLoadBalancerFailed"]
-    assert "port 80 is below 1024" in cluster.events[-1][1]
 
 
 def test_a_failed_load_balancer_is_told_and_kept(site: MyCloudSite, cluster: Cluster) -> None:

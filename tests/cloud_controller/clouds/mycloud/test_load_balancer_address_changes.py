@@ -14,7 +14,7 @@ from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, port, served
 
 if TYPE_CHECKING:
-    from tests.cloud_controller.clouds.conftest import MyCloudSite
+    from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
 
 ACKNOWLEDGE = ServiceOptions(address_changes=AddressChanges.ACKNOWLEDGE)
 
@@ -40,12 +40,16 @@ def digest(running: Running) -> str:
     return held.held
 
 
-def test_a_change_of_the_address_is_held_and_says_why(site: MyCloudSite, cluster: Cluster) -> None:
+def with_held_change(site: MyCloudSite, cluster: Cluster) -> tuple[Running, Json]:
+    """A controller of a Service that asked for another address, and the load balancer that it had before."""
     running = served(site, cluster, web(), options=ACKNOWLEDGE)
     old = only(site.load_balancers())
-
     changed(cluster, {SCHEME: "internal"})
-    running.settle()
+    return running.settle(), old
+
+
+def test_a_change_of_the_address_is_held_and_says_why(site: MyCloudSite, cluster: Cluster) -> None:
+    running, old = with_held_change(site, cluster)
 
     assert only(site.load_balancers())["id"] == old["id"]
     assert cluster.ingress[0]["ip"] == old["address"]
@@ -79,10 +83,7 @@ def test_everything_else_goes_on_while_a_change_is_held(site: MyCloudSite, clust
 
 
 def test_the_acknowledgement_lets_the_change_happen(site: MyCloudSite, cluster: Cluster) -> None:
-    running = served(site, cluster, web(), options=ACKNOWLEDGE)
-    old = only(site.load_balancers())
-    changed(cluster, {SCHEME: "internal"})
-    running.settle()
+    running, old = with_held_change(site, cluster)
 
     changed(cluster, {ANNOTATION: digest(running)})
     running.handle()
@@ -110,29 +111,8 @@ def test_a_commit_may_carry_the_change_and_its_acknowledgement(site: MyCloudSite
     assert "AddressChangeHeld" not in cluster.reasons
 
 
-def test_an_old_acknowledgement_covers_no_later_change(site: MyCloudSite, cluster: Cluster) -> None:
-    running = served(site, cluster, web(), options=ACKNOWLEDGE)
-    changed(cluster, {SCHEME: "internal"})
-    running.settle()
-    changed(cluster, {ANNOTATION: digest(running)})
-    running.settle()
-    new = only(site.load_balancers())
-
-    changed(cluster, {SCHEME: "internet-facing"})
-    running.settle()
-    assert only(site.load_balancers())["id"] == new["id"]
-    changed(cluster, {SCHEME: "internal"})
-    running.settle()
-
-    assert only(site.load_balancers())["id"] == new["id"]
-    assert condition(cluster) is None
-
-
 def test_a_change_that_is_undone_leaves_nothing(site: MyCloudSite, cluster: Cluster) -> None:
-    running = served(site, cluster, web(), options=ACKNOWLEDGE)
-    old = only(site.load_balancers())
-    changed(cluster, {SCHEME: "internal"})
-    running.settle()
+    running, old = with_held_change(site, cluster)
 
     changed(cluster, {SCHEME: "internet-facing"})
     running.settle()

@@ -9,16 +9,17 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from copy import deepcopy
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
 
 from cloud_controller.cloud import CloudError
+from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.service import controller as service_controller
@@ -29,22 +30,28 @@ from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, key
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
+from tests.cloud_controller.clock import Clock
 from tests.cloud_controller.clouds.mycloud import service_model as model
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
     ApiServer,
-    Clock,
     Crash,
     InMemoryInformer,
     StepQueue,
     Worker,
-    WritesLeft,
 )
-from tests.cloud_controller.clouds.mycloud.random_histories import NewSite, run_histories
+from tests.cloud_controller.clouds.mycloud.random_histories import (
+    History,
+    NewSite,
+    kinds_of_faults,
+    last_writes,
+    numbers_of_faults,
+    run_histories,
+)
 from tests.cloud_controller.guard import guard
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object
-    from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
+    from tests.cloud_controller.clouds.conftest import Json
 
 RESYNC_PERIOD = 300.0
 LONG_ENOUGH = 1000.0
@@ -74,8 +81,6 @@ settings_of_a_service = st.sampled_from(
         (PRESERVE, "true"),
     ]
 )
-last_writes = st.one_of(st.none(), st.integers(1, 8))
-"""After which write the process dies."""
 policies = st.sampled_from(["Cluster", "Local"])
 pods = st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=5)
 """On which of the nodes each is, and whether it is ready."""
@@ -98,18 +103,10 @@ operations = st.sampled_from(
 class Process:
     """The controller manager, as far as Services are concerned."""
 
-    def __init__(self, site: MyCloudSite, api: ApiServer, clock: Clock, writes_left: WritesLeft) -> None:
-        api.informers.clear()
+    def __init__(self, cloud: MyCloud, api: ApiServer, clock: Clock) -> None:
+        self.cloud = cloud
         self.informers = [InMemoryInformer(api, resource) for resource in (SERVICES, NODES, ENDPOINT_SLICES)]
         self.queue = StepQueue(clock=clock)
-        self.cloud = cloud = site.cloud
-        cloud._client._sleep = clock.sleep
-
-        def observe(operation: str, _: float, error: CloudError | None) -> None:
-            if error is None and not operation.startswith("GET"):
-                writes_left.written()
-
-        cloud.observe_calls(observe)
         options = ServiceOptions(resync=RESYNC_PERIOD)
         self.safeguard = guard(api)
         services, nodes, slices = self.informers
@@ -151,26 +148,18 @@ def rule_about_a_service(**drawn: st.SearchStrategy[Any]) -> Callable[[Callable[
     return decorate
 
 
-class World(RuleBasedStateMachine):
+class World(History):
     """A site, an API server and a controller."""
-
-    new_site: ClassVar[Callable[[], AbstractContextManager[MyCloudSite]]]
 
     def __init__(self) -> None:
         super().__init__()
-        self._leave = type(self).new_site()
-        self.site = self._leave.__enter__()
         self.cluster = self.site.cluster["id"]
-        self.clock, self.writes_left = Clock(), WritesLeft()
-        self.api = ApiServer(self.writes_left)
         self.numbers = itertools.count(1)
         self.node_ports = itertools.count(30000)
         self.pod_ranges = ip_network(self.site.network["pod_cidr"]).subnets(new_prefix=24)
         self.ranges_of: dict[str, Any] = {}
         self.pods: dict[str, list[tuple[str, bool]]] = {}
         self.dead: set[str] = set()
-        self.faults: list[tuple[str, str, int]] = []
-        """Of the calls that the process makes next: operation, kind, count."""
         self.leaving: set[str] = set()
         """Services that leave something behind: they change nothing else before they have."""
         self.claims: dict[str, dict[model.Port, set[str]]] = {}
@@ -197,12 +186,9 @@ class World(RuleBasedStateMachine):
             self.a_service_is_created(request)
         self.start()
 
-    def teardown(self) -> None:
-        try:
-            if hasattr(self, "process"):
-                self.come_to_rest()
-        finally:
-            self._leave.__exit__(None, None, None)
+    def end(self) -> None:
+        if hasattr(self, "process"):
+            self.come_to_rest()
 
     # ----------------------------------------------------------------------------------------------------- Services
 
@@ -390,7 +376,7 @@ class World(RuleBasedStateMachine):
 
     # Each throttled call waits for 20 seconds, and all of them must be over within LONG_ENOUGH.
     @precondition(lambda self: sum(count for _, _, count in self.faults) < 32)
-    @rule(operation=operations, kind=st.sampled_from(["throttle", "drop_answer", "error"]), count=st.integers(1, 8))
+    @rule(operation=operations, kind=kinds_of_faults, count=numbers_of_faults)
     def the_next_calls_fail(self, operation: str, kind: str, count: int) -> None:
         self.faults.append((operation, kind, count))
 
@@ -404,11 +390,7 @@ class World(RuleBasedStateMachine):
 
     @rule()
     def start(self) -> None:
-        self.process = Process(self.site, self.api, self.clock, self.writes_left)
-
-    @rule(count=st.integers(1, 3))
-    def the_api_server_refuses_writes(self, count: int) -> None:
-        self.api.refusals = count
+        self.process = Process(self.new_cloud(), self.api, self.clock)
 
     @rule(held=st.sampled_from([0, 1, 2]))
     def a_watch_falls_behind(self, held: int) -> None:
@@ -445,16 +427,12 @@ class World(RuleBasedStateMachine):
     # ------------------------------------------------------------------------------------------------------- at rest
 
     def _work(self, seconds: float) -> None:
-        for operation, kind, count in self.faults:
-            self.site.fault(operation, kind, count, retry_after=20 if kind == "throttle" else 0)
-        self.faults.clear()
-        try:
-            self.process.worker.run(seconds, self.site.settle)
-        except Crash:
-            self.start()
-            self._work(seconds)
-        finally:
-            self.site.clear_faults()  # The other hands in this test have their own luck.
+        with self.faulty():
+            try:
+                self.process.worker.run(seconds, self.site.settle)
+            except Crash:
+                self.start()
+                self._work(seconds)
 
     def _confirm(self) -> None:
         """What is left of Services that vanished waits for an administrator, who finds it in order."""

@@ -10,7 +10,8 @@ import pytest
 
 from cloud_controller.controllers.service.controller import NODES_CHANGED, RESYNC
 from cloud_controller.kube import SERVICES, Object
-from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import ApiServer, Clock, WritesLeft
+from tests.cloud_controller.clock import Clock
+from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import ApiServer, WritesLeft
 from tests.cloud_controller.clouds.mycloud.services import web
 from tests.cloud_controller.clouds.mycloud.test_load_balancer_any_history import Process
 from tests.cloud_controller.cluster import WEB
@@ -30,7 +31,9 @@ class World:
 
     def __post_init__(self) -> None:
         self.api = ApiServer(WritesLeft())
-        self.process = Process(self.site, self.api, self.clock, WritesLeft())
+        cloud = self.site.cloud
+        cloud._client._sleep = self.clock.sleep
+        self.process = Process(cloud, self.api, self.clock)
         self.pass_time(0)
 
     def create(self, **annotations: str) -> None:
@@ -52,26 +55,6 @@ class World:
 @pytest.fixture
 def world(site: MyCloudSite) -> World:
     return World(site)
-
-
-def test_a_new_service_that_the_cloud_throttles_is_not_tried_before_the_time_that_it_named(world: World) -> None:
-    world.site.fault(CREATE, "throttle", count=None, retry_after=42)
-    world.create()
-
-    world.pass_time(41.9)
-    assert world.tries() == 1
-    world.pass_time(0.2)
-    assert world.tries() == 2
-
-
-def test_a_new_service_that_fails_waits_for_its_backoff_the_first_time_too(world: World) -> None:
-    world.site.fault(CREATE, "error", count=None, status=403, code="PermissionDenied")
-    world.create()
-
-    world.pass_time(4.9)
-    assert world.tries() == 1
-    world.pass_time(0.7)
-    assert world.tries() == 2
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from tests.cloud_controller.load_balancing import (
     changed,
     endpoint,
     endpoint_slice,
-    left_out,
     port,
     served,
 )
@@ -333,9 +332,7 @@ def test_members_that_cannot_be_changed_are_told_with_upstreams_reason(site: MyC
     running = served(site, cluster, web())
     put_node(cluster, site.machine("worker-2"))
     running.handle(NODES_CHANGED)
-    site.client.post(
-        "admin/faults", {"operation": "POST *batch_register", "kind": "error", "status": 503, "count": None}
-    )
+    site.fault("POST *batch_register", "error", count=None, status=503)
 
     with pytest.raises(Unavailable):
         running.handle()
@@ -380,9 +377,7 @@ def test_an_orphan_that_cannot_be_deleted_is_told_at_the_service_that_is_gone(
 ) -> None:
     served(site, cluster, web())
     cluster.objects["services"].clear()
-    site.client.post(
-        "admin/faults", {"operation": "DELETE /v1/load_balancers/*", "kind": "error", "status": 503, "count": None}
-    )
+    site.fault("DELETE /v1/load_balancers/*", "error", count=None, status=503)
 
     running = Running(site, cluster)
     running.handle()
@@ -443,7 +438,7 @@ def test_a_creation_whose_answer_was_lost_is_looked_for_though_its_service_goes_
     del running.controller._queue._due[RESYNC]  # As if it had come already.
     site.age_machines()
     site.set_lag(3600)
-    site.client.post("admin/faults", {"operation": "POST /v1/load_balancers", "kind": "drop_answer", "count": None})
+    site.fault("POST /v1/load_balancers", "drop_answer", count=None)
     with pytest.raises(Unavailable):
         running.handle()
 
@@ -472,32 +467,10 @@ def test_a_service_that_is_visited_before_the_first_full_pass_keeps_its_members(
 # ------------------------------------------------------------------------------------- a node whose machine is gone
 
 
-def put_dead(site: MyCloudSite, cluster: Cluster) -> str:
-    """A node whose machine is gone; returns the machine's ID."""
-    machine = site.machine("dead", state=State.TERMINATED)
-    put_node(cluster, machine)
-    return str(machine["id"])
-
-
-def test_a_node_whose_machine_is_gone_keeps_no_service_from_its_load_balancer(
+def test_a_node_whose_machine_is_gone_costs_no_call_until_the_next_look_at_everything_and_is_told_once(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    gone = put_dead(site, cluster)
-
-    served(site, cluster, web())
-
-    assert members(only(site.load_balancers())) == {
-        f"{cluster.address(node)}:30080" for node in ("worker-0", "worker-1")
-    }
-    (told,) = left_out(cluster)
-    assert f"node dead ({gone}): network " in told and f"has no machine '{gone}'" in told
-    assert "SyncLoadBalancerFailed" not in cluster.reasons
-
-
-def test_it_costs_no_call_until_the_next_look_at_everything_and_is_told_once(
-    site: MyCloudSite, cluster: Cluster
-) -> None:
-    put_dead(site, cluster)
+    put_node(cluster, site.machine("dead", state=State.TERMINATED))
     cluster.make_ready("dead")
     running = served(site, cluster, web())
 

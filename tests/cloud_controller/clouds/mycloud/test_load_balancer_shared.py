@@ -51,8 +51,7 @@ def shared(site: MyCloudSite) -> Json:
 def hidden(site: MyCloudSite) -> str:
     """The ID of a load balancer that the cloud refuses to show."""
     lb_id = "lb-0123456789ab"
-    fault = {"operation": f"GET /v1/load_balancers/{lb_id}", "kind": "error", "status": 403, "count": None}
-    site.client.post("admin/faults", fault)
+    site.fault(f"GET /v1/load_balancers/{lb_id}", "error", count=None, status=403)
     return lb_id
 
 
@@ -69,24 +68,6 @@ def test_a_plan_is_made_of_values_and_calls_nothing(site: MyCloudSite, cluster: 
     plan = planned_without_calls(site, cluster, ServiceOptions(pod_ranges=("10.244.0.0/16",)))
 
     assert {action.target.split("/")[2] for action in plan.changes} == {"web", "second"}
-
-
-def test_services_of_two_clusters_share_one(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
-    other_network = site.client.create("networks", {"name": "n2"})
-    other = site.client.create("clusters", {"name": "c2", "network_id": other_network["id"]})
-    cluster.put(web(named(id=shared["id"])))
-    theirs = Cluster()
-    theirs.put(web(named(id=shared["id"]), port(8443)))
-    theirs.service()["metadata"]["uid"] = "uid-theirs"
-
-    Running(site, cluster).settle(WEB)
-    Running(site, theirs, cluster_id=other["id"], network_id=site.network["id"]).settle()
-    assert listeners(only(site.load_balancers())) == {8080: "uid-web", 8443: "uid-theirs"}
-    cluster.delete_service()
-    Running(site, cluster).settle(WEB)
-
-    assert listeners(only(site.load_balancers())) == {8443: "uid-theirs"}
-    assert cluster.objects["services"] == {}
 
 
 def test_a_port_that_becomes_free_goes_to_the_service_that_waits_for_it(
@@ -330,24 +311,6 @@ def test_parts_whose_removal_is_confirmed_go_one_by_one_in_a_cloud_that_is_busy_
 
 
 # -------------------------------------------------------------------------------------------------------- preserving
-
-
-def test_a_preserved_load_balancer_stays_with_its_members_and_belongs_to_nobody(
-    site: MyCloudSite, cluster: Cluster
-) -> None:
-    served(site, cluster, web(named(preserve_on_delete=True)))
-    before = only(site.load_balancers())
-    cluster.events.clear()
-
-    cluster.delete_service()
-    Running(site, cluster).settle(WEB)
-
-    after = only(site.load_balancers())
-    assert after["tags"] == {"cloud-controller/preserved-from": f"{site.cluster['id']}/default/web"}
-    assert (after["state"], after["listeners"]) == ("available", before["listeners"])
-    assert after["backend_sets"] == before["backend_sets"]
-    assert cluster.objects["services"] == {}
-    assert cluster.reasons == ["PreservedOnDelete"], "nothing was deleted"
 
 
 def test_a_preserved_load_balancer_is_not_told_as_deleted_if_the_finalizer_stays_at_first(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -76,22 +74,6 @@ class Commands:
 def commands(tmp_path: Path, site: MyCloudSite, control_plane: ControlPlane, namespace: str) -> Commands:
     kubeconfig = control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1))
     return Commands(tmp_path, site, kubeconfig, namespace)
-
-
-@pytest.fixture
-def data_plane(site: MyCloudSite) -> Iterator[None]:
-    """What opens load balancers, at work meanwhile."""
-    over = threading.Event()
-
-    def work() -> None:
-        while not over.wait(0.05):
-            site.settle()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    yield
-    over.set()
-    thread.join()
 
 
 def manifest(
@@ -275,26 +257,6 @@ def test_a_node_port_goes_to_one_service_of_the_manifests_and_of_the_cluster(
     assert "provided port is already allocated" in output
     assert f"spec.ports[0].nodePort: 30982 is also a node port of Service {namespace}/b" in output
     assert "2 refused, 1 created" in output
-
-
-def test_a_stream_is_read_from_stdin_and_who_may_not_write_services_is_told_so(
-    commands: Commands,
-    control_plane: ControlPlane,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    stream = yaml.safe_dump_all([manifest("a"), manifest("b")])
-
-    def piped() -> int:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stream.encode())))
-        return cli.main(["plan", *commands.options, "-f", "-"])
-
-    assert piped() == 0
-    assert "2 Services: 2 created" in capsys.readouterr().out
-
-    (commands.directory / "kubeconfig").write_text(control_plane.kubeconfig("nobody", [], timedelta(hours=1)))
-    assert piped() == 1
-    assert 'User "nobody" cannot' in capsys.readouterr().err
 
 
 def test_any_number_of_services_costs_the_calls_of_one_snapshot(

@@ -70,18 +70,6 @@ def test_many_pods_that_wait_together_cost_one_call_and_a_write_each(site: MyClo
     assert len(gated.pod_writes) == 20
 
 
-def test_a_pod_stays_a_member_while_its_endpoint_lags_behind_its_open_gate(site: MyCloudSite) -> None:
-    gated = Gated(site).with_member(healthy=True)
-    gated.decide()
-    gated.settle()
-    assert gated.members() == {"10.244.0.5:8000"}, "the gate is open, the pod not ready yet"
-
-    gated.kube.change(PODS, "default/a", lambda each: each["status"]["conditions"].append(true("Ready")))
-    gated.settle()
-
-    assert gated.members() == {"10.244.0.5:8000"}, "the pod is ready, its endpoint not yet"
-
-
 def test_a_pod_whose_containers_become_ready_wakes_its_service_although_its_endpoint_stays_the_same(
     site: MyCloudSite,
 ) -> None:
@@ -106,22 +94,6 @@ def test_a_pod_whose_containers_become_ready_wakes_its_service_although_its_endp
     gated.kube.change(PODS, "default/a", ready)
 
     assert next_service(10)
-
-
-def test_nothing_is_remembered_of_a_pod_that_is_gone(site: MyCloudSite) -> None:
-    gated = Gated(site)
-    now = 1000.0
-    waiting = gated.gates._waiting
-    waiting.clock = lambda: now
-    gated.with_member(healthy=True)
-    gated.decide()
-    assert gated.is_open("a")
-
-    gated.kube.remove(PODS, "default/a")
-    now += 100
-    gated.settle()
-
-    assert not any((waiting._pods, waiting._since, waiting._passed, waiting._opened, waiting._settling))
 
 
 def test_an_open_gate_stays_open_when_the_pod_becomes_unhealthy(site: MyCloudSite) -> None:

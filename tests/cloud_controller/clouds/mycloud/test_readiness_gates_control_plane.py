@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,23 +10,20 @@ import pytest
 from cloud_controller import rbac
 from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.kube import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
     NODES,
     PODS,
     SERVICES,
     ForbiddenError,
-    InvalidError,
     Kube,
     NotFoundError,
     Object,
     PatchType,
-    uid,
 )
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates
 from local.control_plane.control_plane import ControlPlane
 from tests.cloud_controller.clouds.mycloud.running_controller import Running, eventually
 from tests.cloud_controller.clouds.mycloud.services import members, named
+from tests.cloud_controller.rights import user_with
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -43,22 +39,8 @@ LABELS = {"app": "gated"}
 @pytest.fixture
 def daemon(control_plane: ControlPlane, kube: Kube) -> Iterator[Kube]:
     """An identity with the rights that the service controller has where gates are on."""
-    yield from _identity(control_plane, kube, readiness_gates=True)
-
-
-def _identity(control_plane: ControlPlane, kube: Kube, *, readiness_gates: bool) -> Iterator[Kube]:
-    rules = [rule.to_json() for rule in rbac.rules(["service"], readiness_gates=readiness_gates).cluster]
-    kube.create(CLUSTER_ROLES, {"metadata": {"name": USER}, "rules": rules})
-    group = "rbac.authorization.k8s.io"
-    binding = {
-        "metadata": {"name": USER},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": USER},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": USER}],
-    }
-    kube.create(CLUSTER_ROLE_BINDINGS, binding)
-    yield Kube.from_kubeconfig(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
-    kube.delete(CLUSTER_ROLE_BINDINGS, USER)
-    kube.delete(CLUSTER_ROLES, USER)
+    with user_with(control_plane, kube, USER, rbac.rules(["service"], readiness_gates=True)) as kubeconfig:
+        yield Kube.from_kubeconfig(kubeconfig)
 
 
 @pytest.fixture(autouse=True)
@@ -176,26 +158,9 @@ def test_two_controllers_at_once_open_each_gate(kube: Kube, daemon: Kube, site: 
         eventually(site, lambda: not _exists(kube))
 
 
-def test_a_gate_is_not_opened_in_another_pod_of_the_same_name(kube: Kube, daemon: Kube) -> None:
-    """The patch is the controller's own. Its errors are those that it takes for a pod that is gone."""
-    old = create_pod(kube, "one", 8)
-    gone = {"metadata": {"uid": uid(old)}, "status": {"conditions": [{"type": GATES.condition, "status": "True"}]}}
-    kube.delete(PODS, "one", "default", uid=uid(old))
-
-    with pytest.raises(NotFoundError):
-        daemon.patch(PODS, "one", gone, "default", type=PatchType.STRATEGIC, subresource="status")
-    create_pod(kube, "one", 9)
-    with pytest.raises(InvalidError) as caught:
-        daemon.patch(PODS, "one", gone, "default", type=PatchType.STRATEGIC, subresource="status")
-
-    assert caught.value.names("metadata.uid")
-    assert condition(kube, "one") is None
-
-
 def test_without_gates_the_rights_do_not_reach_pods(control_plane: ControlPlane, kube: Kube) -> None:
-    for identity in _identity(control_plane, kube, readiness_gates=False):
-        with pytest.raises(ForbiddenError):
-            identity.list(PODS)
+    with user_with(control_plane, kube, USER, rbac.rules(["service"])) as kubeconfig, pytest.raises(ForbiddenError):
+        Kube.from_kubeconfig(kubeconfig).list(PODS)
 
 
 def _exists(kube: Kube) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from cloud_controller.controllers.queue import Cause
 from cloud_controller.controllers.service.controller import ServiceOptions, observe
-from cloud_controller.kube import PODS, SERVICES, ConflictError, EventType, InvalidError, Object, UnreachableError
+from cloud_controller.kube import PODS, SERVICES, ConflictError, InvalidError, Object, UnreachableError
 from tests.cloud_controller.clouds.mycloud.gated import GATE, GATES, WEB, Gated, pod, true
 from tests.cloud_controller.clouds.mycloud.services import named
 from tests.cloud_controller.load_balancing import port, service
@@ -77,23 +77,6 @@ def test_a_pod_that_is_deleted_or_made_anew_before_its_condition_is_explained_is
     gated.decide()
 
     assert gated.pod_writes == []
-
-
-def test_a_pod_made_anew_under_its_name_gets_its_own_verdict(site: MyCloudSite) -> None:
-    gated = Gated(site).with_member(healthy=True)
-    gated.kube.meddle(lambda: come_anew(gated), "patch", times=1)
-    gated.decide()
-    former, present = pod("a", "10.244.0.5", GATE), gated.kube.objects(PODS)["default/a"]
-
-    gated.pods._take(EventType.MODIFIED, former, present)
-    gated.add()
-    gated.settle()
-    gated.decide()
-    assert not gated.is_open("a")
-    gated.health = {("tcp-8080", "10.244.0.9", 8000): True}
-    gated.ask_again()
-
-    assert gated.is_open("a")
 
 
 def test_an_invalid_write_for_another_reason_is_an_error(site: MyCloudSite) -> None:
@@ -215,30 +198,6 @@ def test_a_service_that_changes_while_the_cloud_is_asked_is_asked_about_again(si
     assert gated.asked == 2
 
 
-def test_a_service_that_changes_after_it_let_a_pod_pass_is_asked_about_again(site: MyCloudSite) -> None:
-    gated = Gated(site).with_member(healthy=True)
-    gated.kube.put(SERVICES, second_service())
-    gated.decide()
-    gated.health = UNFIT
-
-    gated.kube.change(SERVICES, WEB, lambda each: each["metadata"]["annotations"].update({"example.com/a": "b"}))
-    gated.decide()
-
-    assert gated.pauses.keys() == {WEB, "default/second"}
-
-
-def test_a_write_into_a_pods_condition_by_ourselves_wakes_no_service_and_a_new_label_does(site: MyCloudSite) -> None:
-    gated = Gated(site).with_member(healthy=False)
-    gated.decide()
-    explained = {"type": GATE, "status": "False", "reason": "Unhealthy", "message": "why"}
-
-    gated.kube.change(PODS, "default/a", lambda each: each["status"]["conditions"].append(explained))
-    assert gated.gates.queue.depth() == 0
-
-    gated.kube.change(PODS, "default/a", lambda each: each["metadata"]["labels"].update(tier="front"))
-    assert gated.gates.queue.depth() == 2, "the Service, and the pods that wait for none"
-
-
 # -------------------------------------------------------------------------------------------------------- explanations
 
 
@@ -279,25 +238,3 @@ def test_a_plan_counts_the_pods_that_the_controller_counts(site: MyCloudSite) ->
         "10.244.0.5": True,
         "10.244.0.6": False,
     }
-
-
-def test_a_pod_that_is_unready_behind_gates_opened_long_ago_is_no_member(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    dead = pod("a", "10.244.0.5", GATE)
-    dead["status"]["conditions"].append({**true(GATE), "lastTransitionTime": "2026-01-01T00:00:00Z"})
-    gated.add(dead)
-    gated.settle()
-
-    assert gated.members() == set()
-
-
-def test_a_pod_that_fails_soon_after_it_became_ready_is_a_member_no_more(site: MyCloudSite) -> None:
-    gated = Gated(site).with_member()
-    gated.kube.change(PODS, "default/a", lambda each: each["status"].update(conditions=[true("Ready")]))
-    gated.settle()
-    assert gated.members() == {"10.244.0.5:8000"}
-
-    gated.kube.change(PODS, "default/a", lambda each: each["status"].update(conditions=[]))
-    gated.settle()
-
-    assert gated.members() == set()

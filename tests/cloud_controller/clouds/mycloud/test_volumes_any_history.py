@@ -7,15 +7,12 @@ does (binding, attaching) is done by hand.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import initialize, rule
 
-from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext
@@ -28,22 +25,25 @@ from cloud_controller.kube import (
     VOLUME_ATTACHMENTS,
 )
 from cloud_controller.metrics import Metrics
-from local.mycloud.models.common import State
-from local.mycloud.models.volumes import Attachment, Volume
+from tests.cloud_controller.clouds.mycloud.data_plane import settle_volumes
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
-    ApiServer,
-    Clock,
     Crash,
     InMemoryInformer,
-    WritesLeft,
     one_pass,
 )
-from tests.cloud_controller.clouds.mycloud.random_histories import NewSite, run_histories
+from tests.cloud_controller.clouds.mycloud.random_histories import (
+    History,
+    NewSite,
+    kinds_of_faults,
+    last_writes,
+    numbers_of_faults,
+    run_histories,
+)
 from tests.cloud_controller.guard import guard
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object
-    from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
+    from tests.cloud_controller.clouds.conftest import Json
 
 KINDS = (PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS)
 CLAIMS = ("a", "b", "c")
@@ -52,24 +52,14 @@ PASSES = 6
 """Passes over everything after which all is at rest: a volume comes, and goes, in several steps."""
 
 names = st.sampled_from(CLAIMS)
-last_writes = st.one_of(st.none(), st.integers(1, 6))
-"""After which write the process dies."""
 operations = st.sampled_from(["*", "* /v1/volumes*", "GET /v1/volumes*", "POST /v1/volumes", "POST *:*", "DELETE *"])
 
 
 class Process:
     """The controller manager, as far as volumes are concerned."""
 
-    def __init__(self, site: MyCloudSite, api: ApiServer, clock: Clock, writes_left: WritesLeft) -> None:
-        api.informers.clear()
-        cloud = site.cloud
-        cloud._client._sleep = clock.sleep
-
-        def observe(operation: str, _: float, error: CloudError | None) -> None:
-            if error is None and not operation.startswith("GET"):
-                writes_left.written()
-
-        cloud.observe_calls(observe)
+    def __init__(self, world: World) -> None:
+        cloud, api, clock = world.new_cloud(), world.api, world.clock
         self.informers = [InMemoryInformer(api, resource) for resource in (*KINDS, NODES)]
         storage: list[Any] = [*self.informers]
         machines = InstanceSnapshot(cloud.instances, clock=clock)
@@ -81,20 +71,13 @@ class Process:
             informer.relist()
 
 
-class World(RuleBasedStateMachine):
+class World(History):
     """A site, an API server and the controller of volumes."""
-
-    new_site: ClassVar[Callable[[], AbstractContextManager[MyCloudSite]]]
 
     def __init__(self) -> None:
         super().__init__()
-        self._leave = type(self).new_site()
-        self.site = self._leave.__enter__()
-        self.clock, self.writes_left = Clock(), WritesLeft()
-        self.api = ApiServer(self.writes_left)
         self.numbers = itertools.count(1)
         self.machines: dict[str, str] = {}
-        self.faults: list[tuple[str, str, int]] = []
         self.retained: set[str] = set()
         """The volumes of claims that are gone, and left them on purpose."""
         self.decided: dict[str, str] = {}
@@ -124,20 +107,17 @@ class World(RuleBasedStateMachine):
         for number, tags in enumerate([{}, others]):
             body = {"name": f"foreign-{number}", "zone": "zone-b", "size_gib": 1, "tags": tags}
             self.site.client.create("volumes", body)
-        self._the_cloud_works()
+        settle_volumes(self.site)
         self.foreign = self._volumes()
         self.start()
         for name, policy in claims.items():
             self.a_claim_is_made(name, policy, size=1)
         self.come_to_rest()
 
-    def teardown(self) -> None:
-        try:
-            if self.process:
-                self.come_to_rest()
-                assert self.process.controller.events.close(60)
-        finally:
-            self._leave.__exit__(None, None, None)
+    def end(self) -> None:
+        if self.process:
+            self.come_to_rest()
+            assert self.process.controller.events.close(60)
 
     # --------------------------------------------------------------------------------------------------------- users
 
@@ -214,17 +194,13 @@ class World(RuleBasedStateMachine):
 
     # --------------------------------------------------------------------------------------- the daemon, its troubles
 
-    @rule(operation=operations, kind=st.sampled_from(["throttle", "drop_answer", "error"]), count=st.integers(1, 8))
+    @rule(operation=operations, kind=kinds_of_faults, count=numbers_of_faults)
     def the_next_calls_fail(self, operation: str, kind: str, count: int) -> None:
         self.faults.append((operation, kind, count))
 
     @rule()
     def lists_are_behind(self) -> None:
         self.site.set_lag(3600)
-
-    @rule(count=st.integers(1, 3))
-    def the_api_server_refuses_writes(self, count: int) -> None:
-        self.api.refusals = count
 
     @rule(held=st.integers(0, len(KINDS)))
     def a_watch_falls_behind(self, held: int) -> None:
@@ -239,7 +215,7 @@ class World(RuleBasedStateMachine):
     def start(self) -> None:
         if self.process:
             assert self.process.controller.events.close(60)
-        self.process = Process(self.site, self.api, self.clock, self.writes_left)
+        self.process = Process(self)
 
     @rule(everything=st.booleans(), last_write=last_writes, cloud_works=st.booleans())
     def the_controller_works(self, everything: bool, last_write: int | None, cloud_works: bool) -> None:
@@ -247,7 +223,7 @@ class World(RuleBasedStateMachine):
         self._work(everything=everything)
         self.writes_left.count = None
         if cloud_works:
-            self._the_cloud_works()
+            settle_volumes(self.site)
         self._kube_controller_manager_works()
 
     @rule(last_write=last_writes)
@@ -259,7 +235,7 @@ class World(RuleBasedStateMachine):
             if number == PASSES:
                 self.writes_left.count, self.api.refusals = None, 0
             self._work(everything=True)
-            self._the_cloud_works()
+            settle_volumes(self.site)
             self._kube_controller_manager_works()
             self.api.confirm_all(self._process.safeguard)
             self.clock.sleep(1000)
@@ -269,31 +245,14 @@ class World(RuleBasedStateMachine):
         assert (self.site.writes(), self.api.writes) == before
 
     def _work(self, *, everything: bool) -> bool:
-        for operation, kind, count in self.faults:
-            self.site.fault(operation, kind, count, retry_after=20 if kind == "throttle" else 0)
-        self.faults.clear()
         try:
-            return one_pass(self._process.controller, everything=everything)
+            with self.faulty():
+                return one_pass(self._process.controller, everything=everything)
         except Crash:
             self.start()
             return False
-        finally:
-            self.site.clear_faults()
 
     # ------------------------------------------------------------------------------------------- the rest of the world
-
-    def _the_cloud_works(self) -> None:
-        with self.site.context.store.write() as session:
-            for found in session.query(Volume):
-                if found.state == State.DELETING:
-                    session.remove(found.id)
-                    continue
-                if found.state == State.CREATING:
-                    found.state = State.AVAILABLE
-                if found.attachment is not None:
-                    machine, leaves = found.attachment.machine_id, found.attachment.state == "detaching"
-                    found.attachment = None if leaves else Attachment(machine_id=machine, state="attached")
-                session.save(found)
 
     def _kube_controller_manager_works(self) -> None:
         by_uid = {claim["metadata"]["uid"]: claim for claim in self.claims.values()}

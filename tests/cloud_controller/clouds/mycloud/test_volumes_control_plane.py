@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,8 +23,6 @@ from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.controllers.volume import objects as view
 from cloud_controller.controllers.volume.controller import VolumeController, VolumeInformers
 from cloud_controller.kube import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
     CSI_DRIVERS,
     EVENTS,
     NODES,
@@ -36,28 +34,22 @@ from cloud_controller.kube import (
     Kube,
     NotFoundError,
     Object,
-    PatchType,
     Resource,
     name,
     uid,
 )
 from cloud_controller.metrics import Metrics
-from cloud_controller.volumes import CLAIM_TAG, PV_TAG, ClaimOwner
+from cloud_controller.volumes import PV_TAG, ClaimOwner
 from local.control_plane.control_plane import ControlPlane
-from local.mycloud.models.common import State
-from local.mycloud.models.volumes import Attachment, Volume
+from tests import waiting
+from tests.cloud_controller.clouds.mycloud.data_plane import at_work
 from tests.cloud_controller.guard import guard
+from tests.cloud_controller.rights import user_with
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
 
 pytestmark = pytest.mark.control_plane
-
-T = TypeVar("T")
-USER = "volume-controller-test"
-PATIENCE = 120.0
-"""Seconds: a few failures in a row, which a test may ask of the cloud, are a minute's backoff."""
-
 
 CLASSES: dict[str, Object] = {
     "deleted": {"volumeBindingMode": "Immediate"},
@@ -82,17 +74,8 @@ def _classes(kube: Kube) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def daemon(control_plane: ControlPlane, kube: Kube) -> Iterator[Kube]:
     """An identity with the rights that the volume controller is given, and no other."""
-    rules = [rule.to_json() for rule in rbac.rules(["volume"]).cluster]
-    kube.create(CLUSTER_ROLES, {"metadata": {"name": USER}, "rules": rules})
-    binding = {
-        "metadata": {"name": USER},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": USER},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
-    }
-    kube.create(CLUSTER_ROLE_BINDINGS, binding)
-    yield Kube.from_kubeconfig(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
-    kube.delete(CLUSTER_ROLE_BINDINGS, USER)
-    kube.delete(CLUSTER_ROLES, USER)
+    with user_with(control_plane, kube, "volume-controller-test", rbac.rules(["volume"])) as kubeconfig:
+        yield Kube.from_kubeconfig(kubeconfig)
 
 
 @pytest.fixture
@@ -108,37 +91,6 @@ def node(kube: Kube, machine: dict[str, Any]) -> Iterator[Object]:
     metadata = {"name": machine["name"], "labels": labels, "annotations": annotations}
     yield kube.create(NODES, {"metadata": metadata, "spec": {"providerID": provider_id(machine)}})
     kube.delete(NODES, machine["name"])
-
-
-@contextmanager
-def settling(site: MyCloudSite) -> Iterator[None]:
-    """What mycloud's lifecycle does to volumes, without disks."""
-    stop = threading.Event()
-
-    def settle() -> None:
-        while not stop.wait(0.02):
-            with site.context.store.write() as session:
-                for found in session.query(Volume):
-                    if found.state == State.DELETING:
-                        session.remove(found.id)
-                        continue
-                    before = found.model_copy(deep=True)
-                    if found.state == State.CREATING:
-                        found.state = State.AVAILABLE
-                    if found.attachment is not None:
-                        on_the_way = found.attachment.state
-                        to = Attachment(machine_id=found.attachment.machine_id, state="attached")
-                        found.attachment = None if on_the_way == "detaching" else to
-                    if found != before:
-                        session.save(found)
-
-    thread = threading.Thread(target=settle)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 @contextmanager
@@ -162,9 +114,9 @@ def running(kube: Kube, site: MyCloudSite) -> Iterator[None]:
 
 
 @pytest.fixture
-def at_work(kube: Kube, daemon: Kube, site: MyCloudSite, node: Object) -> Iterator[None]:  # noqa: ARG001
+def controller(kube: Kube, daemon: Kube, site: MyCloudSite, node: Object) -> Iterator[None]:  # noqa: ARG001
     """Cloud and controller at work; what a test leaves goes while they are."""
-    with settling(site), running(daemon, site):
+    with at_work(site), running(daemon, site):
         yield
         for claim in kube.list(PERSISTENT_VOLUME_CLAIMS).items:
             kube.delete(PERSISTENT_VOLUME_CLAIMS, name(claim), "default")
@@ -175,12 +127,8 @@ def at_work(kube: Kube, daemon: Kube, site: MyCloudSite, node: Object) -> Iterat
         eventually(lambda: kube.list(PERSISTENT_VOLUMES).items == [], "no PersistentVolume is left")
 
 
-def eventually(condition: Callable[[], T], what: str) -> T:
-    deadline = time.monotonic() + PATIENCE
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"it did not happen: {what}; last seen: {value!r}"
-        time.sleep(0.05)
-    return value
+eventually = partial(waiting.eventually, patience=120)
+"""A few failures in a row, which a test may ask of the cloud, are a minute's backoff."""
 
 
 def make_claim(kube: Kube, claim_name: str, storage_class: str = "deleted", size: str = "5Gi", **spec: Any) -> Object:
@@ -213,11 +161,6 @@ def exists(kube: Kube, resource: Resource, obj: Object) -> bool:
         return False
 
 
-def reasons(kube: Kube, obj_name: str) -> set[str]:
-    # The API asks no name of what an event is about, and others write events too.
-    return {e["reason"] for e in kube.list(EVENTS).items if e["involvedObject"].get("name") == obj_name}
-
-
 def consumer(kube: Kube, node: Object, claim_name: str) -> Object:
     """A pod on the node that uses the claim; nothing runs it."""
     spec = {
@@ -228,43 +171,7 @@ def consumer(kube: Kube, node: Object, claim_name: str) -> Object:
     return kube.create(PODS, {"metadata": {"name": "consumer", "namespace": "default"}, "spec": spec})
 
 
-@pytest.mark.usefixtures("at_work")
-def test_a_claim_is_bound_to_a_volume_that_goes_with_it(kube: Kube, site: MyCloudSite) -> None:
-    make_claim(kube, "data")
-
-    pv = bound(kube, "data")
-    (made,) = site.client.list("volumes")
-    assert pv["spec"]["csi"]["volumeHandle"] == made["id"]
-    assert pv["metadata"]["labels"] == {view.ZONE: "zone-b", view.REGION: "local"}
-    assert (made["zone"], made["size_gib"], made["tags"][CLAIM_TAG]) == ("zone-b", 5, "default/data")
-    eventually(lambda: PV_TAG in site.client.get("volumes", made["id"])["tags"], "the volume is marked")
-    eventually(lambda: {"Provisioning", "ProvisioningSucceeded"} <= reasons(kube, "data"), "people are told")
-
-    kube.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
-
-    eventually(lambda: site.client.list("volumes") == [], "the volume goes")
-    eventually(lambda: not exists(kube, PERSISTENT_VOLUMES, pv), "and its PersistentVolume")
-
-
-@pytest.mark.usefixtures("at_work")
-def test_a_claim_that_asks_for_more_gets_it(kube: Kube, site: MyCloudSite) -> None:
-    make_claim(kube, "data")
-    handle = bound(kube, "data")["spec"]["csi"]["volumeHandle"]
-
-    more = {"spec": {"resources": {"requests": {"storage": "7Gi"}}}}
-    kube.patch(PERSISTENT_VOLUME_CLAIMS, "data", more, "default", type=PatchType.MERGE)
-
-    def capacity() -> bool:
-        claim = kube.get(PERSISTENT_VOLUME_CLAIMS, "data", "default")
-        return bool(claim["status"]["capacity"]["storage"] == "7Gi")
-
-    eventually(capacity, "the claim tells its new size")
-    assert site.client.get("volumes", handle)["size_gib"] == 7
-    assert bound(kube, "data")["spec"]["capacity"]["storage"] == "7Gi"
-    eventually(lambda: "VolumeResizeSuccessful" in reasons(kube, "data"), "people are told")
-
-
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("controller")
 def test_a_retained_volume_stays_when_claim_and_persistent_volume_are_gone(kube: Kube, site: MyCloudSite) -> None:
     make_claim(kube, "kept", "retained")
     pv = bound(kube, "kept")
@@ -286,7 +193,7 @@ def test_a_retained_volume_stays_when_claim_and_persistent_volume_are_gone(kube:
     assert [each["id"] for each in site.client.list("volumes")] == [pv["spec"]["csi"]["volumeHandle"]]
 
 
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("controller")
 def test_a_persistent_volume_that_is_deleted_before_its_claim_leaks_nothing(kube: Kube, site: MyCloudSite) -> None:
     make_claim(kube, "data")
     pv = bound(kube, "data")
@@ -308,30 +215,19 @@ def listed(site: MyCloudSite, volume_id: str) -> bool:
     return volume_id in {each["id"] for each in site.client.list("volumes")}
 
 
-@pytest.mark.usefixtures("at_work")
-@pytest.mark.parametrize(
-    ("storage_class", "spec", "told"),
-    [
-        ("misspelt", {}, "did you mean 'type'"),
-        ("deleted", {"accessModes": ["ReadWriteMany"]}, "allowed: ReadWriteOnce"),
-        ("deleted", {"resources": {"requests": {"storage": "9Ti"}}}, "allowed: up to 1024Gi"),
-    ],
-    ids=["a parameter of the class", "an access mode", "a size that the cloud has not"],
-)
-def test_what_is_wrong_is_an_event_at_the_claim(
-    kube: Kube, site: MyCloudSite, storage_class: str, spec: dict[str, Any], told: str
-) -> None:
-    claim = make_claim(kube, "wrong", storage_class, **spec)
+@pytest.mark.usefixtures("controller")
+def test_what_is_wrong_is_an_event_at_the_claim(kube: Kube, site: MyCloudSite) -> None:
+    claim = make_claim(kube, "wrong", "misspelt")
 
     def messages() -> list[str]:
         found = [e for e in kube.list(EVENTS).items if e["involvedObject"].get("uid") == uid(claim)]
         return [e["message"] for e in found if e["reason"] == "ProvisioningFailed"]
 
-    assert told in eventually(messages, "an event tells")[0]
+    assert "did you mean 'type'" in eventually(messages, "an event tells")[0]
     assert site.client.list("volumes") == []
 
 
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("controller")
 def test_a_persistent_volume_made_by_hand_gets_the_zone_of_its_volume(kube: Kube, site: MyCloudSite) -> None:
     made = site.client.create("volumes", {"name": "by-hand", "zone": "zone-b", "size_gib": 3})
     spec = {
@@ -347,51 +243,6 @@ def test_a_persistent_volume_made_by_hand_gets_the_zone_of_its_volume(kube: Kube
     pv = kube.get(PERSISTENT_VOLUMES, "by-hand")
     assert pv["spec"]["nodeAffinity"] == view.node_affinity("zone-b")
     assert pv["metadata"]["labels"] == {view.ZONE: "zone-b", view.REGION: "local"}
-
-
-@pytest.mark.usefixtures("at_work")
-def test_at_rest_the_cloud_is_only_read_once_a_period_and_a_plan_is_empty(kube: Kube, site: MyCloudSite) -> None:
-    make_claim(kube, "data")
-    bound(kube, "data")
-    eventually(lambda: all(PV_TAG in each["tags"] for each in site.client.list("volumes")), "the volume is marked")
-    writes = site.writes()
-
-    before = site.calls("GET /v1/volumes")
-    eventually(lambda: site.calls("GET /v1/volumes") >= before + 2, "two periods pass")
-
-    assert site.writes() == writes
-    assert len(volume.plan(volume.observe(kube, site.cloud))) == 0
-
-
-@pytest.mark.usefixtures("at_work")
-@pytest.mark.parametrize(
-    ("kind", "more"),
-    [
-        ("error", {"probability": 0.3}),
-        ("drop_answer", {"probability": 0.3}),
-        ("throttle", {"probability": 0.5, "retry_after": 0.2}),
-    ],
-)
-def test_whatever_the_cloud_answers_each_claim_gets_one_volume_and_leaves_none(
-    kube: Kube, site: MyCloudSite, kind: str, more: dict[str, Any]
-) -> None:
-    claims = [f"data-{number}" for number in range(5)]
-    site.set_lag(1.0)
-    site.fault("* /v1/volumes*", kind, None, **more)
-
-    for each in claims:
-        make_claim(kube, each)
-
-    for each in claims:
-        bound(kube, each)
-    with site.context.store.read() as session:
-        assert len(session.query(Volume)) == 5
-
-    for each in claims:
-        kube.delete(PERSISTENT_VOLUME_CLAIMS, each, "default")
-    eventually(lambda: kube.list(PERSISTENT_VOLUMES).items == [], "every PersistentVolume goes")
-    site.clear_faults()
-    assert site.client.list("volumes") == []
 
 
 @pytest.mark.usefixtures("node", "kube")
@@ -411,13 +262,13 @@ def test_the_command_line_shows_and_does_what_the_daemon_would(
     assert "claim/default/data: create a volume of 5 GiB in zone-b" in capsys.readouterr().out
     assert site.client.list("volumes") == []
 
-    with settling(site):
+    with at_work(site):
         assert main(["apply", "--yes", *options]) == 0
 
     assert bound(kube, "data")["metadata"]["labels"][view.ZONE] == "zone-b"
     (made,) = site.client.list("volumes")
     assert PV_TAG in made["tags"]
-    with settling(site):
+    with at_work(site):
         kube.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
         (pv,) = kube.list(PERSISTENT_VOLUMES).items
         eventually(lambda: kube.get(PERSISTENT_VOLUMES, name(pv))["status"]["phase"] == "Released", "it is released")

@@ -11,7 +11,7 @@ from cloud_controller.controllers.service.plan import plan_all, plan_service
 from cloud_controller.controllers.service.rules import FINALIZER, Rules
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.load_balancers.catalogue import Catalogue, Mutability
 from cloud_controller.load_balancers.model import (
     Adoptable,
     Built,
@@ -29,21 +29,12 @@ from cloud_controller.load_balancers.operations import (
 )
 from cloud_controller.plan import ActionKind
 from tests.cloud_controller import load_balancing
+from tests.cloud_controller.load_balancers.entries import entry
 
 RULES = Rules("c-1", frozenset({"example.com/ours"}))
 OWNER = Owner("c-1", "uid-web", "default", "web")
 INGRESS = [{"ip": "192.0.2.1"}]
-SCHEME = Annotation(
-    name="example.com/scheme",
-    argument="scheme",
-    sets="scheme",
-    type=str,
-    description="",
-    applies_to="all",
-    mutability=Mutability.REPLACE,
-    since="0.1",
-    source="",
-)
+SCHEME = entry("scheme", mutability=Mutability.REPLACE)
 
 
 class Builder:

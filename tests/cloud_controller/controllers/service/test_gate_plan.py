@@ -50,33 +50,28 @@ def test_the_health_of_each_of_the_pods_members_decides() -> None:
     assert registration(POD, both) == (Target("lb-1", "pool-443", *A.key), Target("lb-1", "pool-80", *A.key))
 
 
-def test_a_pod_that_is_no_member_of_a_listener_yet_waits() -> None:
-    assert reason(registration(POD, view(registered(B)))) == (False, "NotRegistered")
-    assert reason(registration(POD, view())) == (True, "Registered"), "the Service has no listeners to be behind"
-
-
-def test_while_a_load_balancer_does_not_serve_every_pod_waits() -> None:
-    assert reason(registration(POD, view(registered(A), serves=False))) == (False, "NoLoadBalancer")
-
-
-def test_a_pod_that_its_endpoint_slice_does_not_show_yet_waits() -> None:
-    assert reason(registration(POD, view(registered(B), wanted=(B,)))) == (False, "NotAnEndpoint")
-
-
-def test_a_pod_on_a_node_that_is_not_known_yet_waits() -> None:
-    unknown = view(registered(B), wanted=(B,), endpoints=frozenset({"uid-a"}), known_nodes=())
-
-    assert reason(registration(POD, unknown)) == (False, "NodeUnknown")
-
-
-def test_an_endpoint_that_may_not_be_a_member_does_not_wait() -> None:
-    excluded = view(registered(B), wanted=(B,), endpoints=frozenset({"uid-a"}))
-
-    assert reason(registration(POD, excluded)) == (True, "NotAMember")
-
-
-def test_a_member_without_health_check_needs_no_health() -> None:
-    assert reason(registration(POD, view(registered(A, checked=False)))) == (True, "Registered")
+@pytest.mark.parametrize(
+    ("seen", "verdict"),
+    [
+        pytest.param(view(registered(B)), (False, "NotRegistered"), id="no member of a listener yet"),
+        pytest.param(view(), (True, "Registered"), id="no listeners to be behind"),
+        pytest.param(view(registered(A), serves=False), (False, "NoLoadBalancer"), id="load balancer does not serve"),
+        pytest.param(view(registered(B), wanted=(B,)), (False, "NotAnEndpoint"), id="in no endpoint slice yet"),
+        pytest.param(
+            view(registered(B), wanted=(B,), endpoints=frozenset({"uid-a"}), known_nodes=()),
+            (False, "NodeUnknown"),
+            id="on a node that is not known yet",
+        ),
+        pytest.param(
+            view(registered(B), wanted=(B,), endpoints=frozenset({"uid-a"})),
+            (True, "NotAMember"),
+            id="an endpoint that may not be a member",
+        ),
+        pytest.param(view(registered(A, checked=False)), (True, "Registered"), id="a member without health check"),
+    ],
+)
+def test_a_pod_waits_until_it_is_registered_wherever_it_may_be(seen: ServiceView, verdict: tuple[bool, str]) -> None:
+    assert reason(registration(POD, seen)) == verdict
 
 
 def test_behind_node_ports_the_members_of_the_pods_node_are_enough() -> None:

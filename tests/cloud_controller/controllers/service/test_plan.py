@@ -23,7 +23,7 @@ from cloud_controller.controllers.service.rules import (
 from cloud_controller.controllers.service.status import SetIngress
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.model import (
     PRESERVED_TAG,
     SERVICE_TAG,
@@ -48,6 +48,7 @@ from cloud_controller.load_balancers.operations import (
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates
 from cloud_controller.plan import ActionKind, Attention, Plan
 from tests.cloud_controller import load_balancing
+from tests.cloud_controller.load_balancers.entries import entry
 
 RULES = Rules("c-1", frozenset({"example.com/ours"}))
 INGRESS = [{"ip": "192.0.2.1"}]
@@ -101,21 +102,7 @@ class PreservingBuilder(Builder):
     """The same, where load balancers can be preserved."""
 
     catalogue = Catalogue(
-        "example",
-        ("example.com/",),
-        (
-            Annotation(
-                name="example.com/preserve",
-                argument="preserve_on_delete",
-                sets="preserve_on_delete",
-                type=bool,
-                description="",
-                applies_to="",
-                mutability=Mutability.IN_PLACE,
-                since="",
-                source="",
-            ),
-        ),
+        "example", ("example.com/",), (entry("preserve_on_delete", name="example.com/preserve", type=bool),)
     )
 
 
@@ -288,15 +275,11 @@ def test_a_type_changed_away_also_clears_the_status() -> None:
     assert operations(planned(service)) == [SetIngress, RemoveFinalizer]
 
 
-def test_of_a_service_that_another_implementation_serves_only_what_is_ours_is_removed() -> None:
-    service = web(loadBalancerClass="example.com/other", ingress=INGRESS)
-
-    assert operations(planned(service, existing(service))) == [DeleteLoadBalancer]
-    assert operations(planned(service)) == []
-
-
-def test_of_a_service_that_an_annotation_leaves_to_another_controller_too() -> None:
-    service = web(annotations={"elsewhere": "true"}, ingress=INGRESS)
+@pytest.mark.parametrize(
+    "left", [{"loadBalancerClass": "example.com/other"}, {"annotations": {"elsewhere": "true"}}], ids=str
+)
+def test_of_a_service_that_another_controller_serves_only_what_is_ours_is_removed(left: dict[str, Any]) -> None:
+    service = web(**left, ingress=INGRESS)
 
     assert operations(planned(service, existing(service))) == [DeleteLoadBalancer]
     assert operations(planned(service)) == []

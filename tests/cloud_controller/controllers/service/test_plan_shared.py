@@ -34,13 +34,10 @@ from cloud_controller.load_balancers.model import (
 )
 from cloud_controller.load_balancers.operations import (
     CreateLoadBalancer,
-    DeleteListener,
     DeleteLoadBalancer,
-    DeletePool,
     Operation,
     PutListener,
     PutPool,
-    UpdateLoadBalancer,
 )
 from cloud_controller.load_balancers.sharing import LEFT_TAG, SHARED_WITH_TAG
 from cloud_controller.plan import ActionKind, Plan
@@ -305,30 +302,6 @@ def test_an_owner_that_is_deleted_leaves_it_to_those_who_use_it_and_goes() -> No
     assert left is not None
     assert (ports(left), LEFT_TAG in left.model.tags) == ([81], True)
     assert not planned(web("guest", 81, id=OWN), left).counts.get(ActionKind.DELETE)
-
-
-@pytest.mark.parametrize("steps", range(4))
-def test_an_owner_whose_deletion_broke_off_anywhere_goes_on_with_it(steps: int) -> None:
-    lb, service = owned_and_shared(), web(deleted=True)
-    for action in [*planned(service, lb).changes][:steps]:
-        assert isinstance(action.operation, DeleteListener | DeletePool | UpdateLoadBalancer)
-        lb = apply_operation(lb, action.operation)
-
-    left = deleted(service, lb)
-
-    assert left is not None
-    assert ports(left) == [81]
-
-
-def test_the_last_service_that_leaves_takes_it_along() -> None:
-    left = deleted(web(deleted=True), owned_and_shared())
-    assert left is not None
-    empty = deleted(web("guest", 81, id=OWN, deleted=True), left)
-    assert empty is not None
-
-    plan = plan_all([], [empty], [], {}, BUILDER, Fact(), RULES, anchored=True)
-
-    assert [type(action.operation) for action in plan.changes] == [DeleteLoadBalancer]
 
 
 def test_nothing_is_left_where_owner_and_user_were_both_deleted() -> None:

@@ -16,18 +16,12 @@ from cloud_controller.controllers.service.timing import (
     Round,
     poll_interval,
 )
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.cloud_controller.clock import Clock
 
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(100.0)
 
 
 def test_two_hundred_nodes_within_ten_seconds_are_one_batch(clock: Clock) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -321,20 +322,13 @@ def test_a_gate_that_is_opened_after_the_cache_has_shown_the_pod_ready_leaves_no
     assert not remembered_later(cluster)
 
 
-def test_pods_that_became_ready_are_forgotten_although_nothing_asks_who_counts() -> None:
+@pytest.mark.parametrize("then", [(None,), (STARTS, None)], ids=["became ready", "went while it was unready"])
+def test_a_pod_that_waits_no_more_is_forgotten_though_nothing_asks_who_counts(
+    then: tuple[Object | None, ...],
+) -> None:
     cluster = Cluster()
-    cluster.change(0, None, WAITS)
 
-    cluster.change(10, WAITS, None)
-
-    assert not remembered_later(cluster)
-
-
-def test_a_pod_that_goes_while_it_is_unready_is_forgotten() -> None:
-    cluster = Cluster()
-    cluster.change(0, None, WAITS)
-    cluster.change(10, WAITS, STARTS)
-
-    cluster.change(20, STARTS, None)
+    for number, (old, new) in enumerate(pairwise((None, WAITS, *then))):
+        cluster.change(10 * number, old, new)
 
     assert not remembered_later(cluster)
