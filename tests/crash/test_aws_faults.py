@@ -33,9 +33,8 @@ from tests.crash.proxy import Refusal
 from tests.crash.scenarios import HTTP, HTTPS, SPACE, port
 from tests.crash.trial import QUIET, Scenario, prepared
 from tests.crash.under_fault import SHORT_SILENCE, SLOW, Fault, Outcome, endure, peace, work_under
-from tests.sampling import mostly_nightly
 
-pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.control_plane, pytest.mark.nightly, pytest.mark.timeout(400)]
 
 FLAGS = ("--leader-elect=false", "--node-monitor-period=500ms")
 SECONDS_A_CALL = 2.0
@@ -89,15 +88,13 @@ def _lists_lag(environment: AwsEnvironment) -> Fault[Daemon]:
 
 @pytest.mark.parametrize(
     "fault",
-    mostly_nightly(
-        [
-            pytest.param(lambda _: answers(throttled), id="AWS: half of the calls are throttled"),
-            pytest.param(lambda _: answers(failing), id="AWS: three of ten calls fail"),
-            pytest.param(lambda _: slow(SECONDS_A_CALL), id="AWS: each call takes two seconds"),
-            pytest.param(_lists_lag, id="AWS: lists are two seconds behind"),
-            pytest.param(lambda _: answers(lambda: in_use(IN_USE)), id="AWS: what is deleted is in use for seconds"),
-        ]
-    ),
+    [
+        pytest.param(lambda _: answers(throttled), id="AWS: half of the calls are throttled"),
+        pytest.param(lambda _: answers(failing), id="AWS: three of ten calls fail"),
+        pytest.param(lambda _: slow(SECONDS_A_CALL), id="AWS: each call takes two seconds"),
+        pytest.param(_lists_lag, id="AWS: lists are two seconds behind"),
+        pytest.param(lambda _: answers(lambda: in_use(IN_USE)), id="AWS: what is deleted is in use for seconds"),
+    ],
 )
 def test_it_comes_to_the_same_end_at_a_bounded_price_though(
     fault: Callable[[AwsEnvironment], Fault[Daemon]],

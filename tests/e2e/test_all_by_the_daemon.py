@@ -9,7 +9,7 @@ import pytest
 from cloud_controller.kube import NODES
 from tests.e2e.local_stack import LocalStack, answers, eventually, udp_echo
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import pytest
 from tests.e2e.breakages import BREAKAGES, Breakage
 from tests.e2e.local_stack import LocalStack
 from tests.e2e.patient import Patient
-from tests.sampling import mostly_nightly, sample
+from tests.sampling import sample
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(900)]
 
 PAIRS = 10
 
@@ -57,7 +57,7 @@ def test_a_healthy_stack_has_no_finding_and_every_check_is_done(patient: Patient
     assert patient.complaints() == []
 
 
-@pytest.mark.parametrize("breakage", mostly_nightly(BREAKAGES), ids=lambda each: each.name)
+@pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda each: each.name)
 def test_a_breakage_is_the_only_first_cause_and_what_else_it_breaks_follows(
     stack: LocalStack, patient: Patient, breakage: Breakage
 ) -> None:

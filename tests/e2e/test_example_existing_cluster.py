@@ -12,7 +12,7 @@ from local.mycloud.site import Site
 from tests.e2e.local_stack import answers, eventually
 from tests.example_program import ROOT, Example, unpacked_wheels
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(900)]
 
 FOLDER = ROOT / "examples" / "existing-cluster"
 

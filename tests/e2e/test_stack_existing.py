@@ -16,7 +16,7 @@ from local.mycloud.site import Site
 from tests.e2e.local_stack import LocalStack, answers, eventually
 from tests.e2e.mycloud_cluster import MycloudCluster
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(900)]
 
 MACHINES = {"plane": "control-plane", "a": "worker", "b": "worker"}
 THEIRS = {

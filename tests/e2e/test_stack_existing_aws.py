@@ -16,7 +16,7 @@ from local.cluster_access import admin_kubeconfigs
 from tests.e2e.aws_cluster import REGION, AwsCluster
 from tests.e2e.local_stack import LocalStack, eventually
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(900)]
 
 STACK = "shop"
 

@@ -30,7 +30,7 @@ from tests.e2e.local_stack import LocalStack, answers, eventually, http_get, udp
 from tests.e2e.prometheus import Prometheus, alerts_in_a_thirtieth, prometheus, token_to_scrape, without_answer
 from tests.e2e.traffic import Traffic
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(900)]
 
 INSTANCE_DOWN = "CloudControllerManagerInstanceDown"
 NO_LEADER = "CloudControllerManagerNoLeader"

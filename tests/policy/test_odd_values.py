@@ -29,7 +29,7 @@ from policy.rules import ResourceRule, Rule
 from tests.policy.production import resources
 from tests.policy_objects import ccm, of
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.nightly, pytest.mark.timeout(900)]
 
 STACKS = ("aws-prod", "mycloud-ha")
 SECRET = "Zq7-odd-Secret-9f"

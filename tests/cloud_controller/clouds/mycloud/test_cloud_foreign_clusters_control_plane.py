@@ -31,7 +31,10 @@ from tests.control_planes import running_control_plane
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
 
-pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(600), pytest.mark.usefixtures("data_plane")]
+pytestmark = [
+    *(pytest.mark.control_plane, pytest.mark.nightly, pytest.mark.timeout(600)),
+    pytest.mark.usefixtures("data_plane"),
+]
 
 HELD_AFTER_A_RESTORE = 3
 """A load balancer, a volume and a route."""

@@ -15,7 +15,7 @@ from local.aws.provider.provider import AwsProvider
 from local.plugins.provider import CreateRequest, OutcomeUnknown, PartialFailure, ProviderError
 from tests.local.aws.provider.aws_program import ALL, RIGHTS, program
 
-pytestmark = pytest.mark.cli
+pytestmark = [pytest.mark.cli, pytest.mark.nightly]
 
 
 def counted(left: dict[str, list[str]]) -> dict[str, int]:

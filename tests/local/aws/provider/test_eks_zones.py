@@ -13,7 +13,7 @@ from components.cluster import Cluster
 from local.aws.provider.api import Api
 from local.aws.provider.recorded import recorder
 
-pytestmark = pytest.mark.cli
+pytestmark = [pytest.mark.cli, pytest.mark.nightly]
 
 AB, ABC = ["eu-central-1a", "eu-central-1b"], ["eu-central-1a", "eu-central-1b", "eu-central-1c"]
 
