@@ -30,9 +30,9 @@ _OF_A_HOOK: Final = (
     "GIT_PREFIX",
 )
 """What git sets for its hooks: with the index of a commit in progress, a worktree would replace the commit's files."""
-_KEPT: Final = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "XDG_CACHE_HOME")
-_OF_PIP: Final = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUESTS_CA_BUNDLE", "SSL_CERT_")
-"""What the set-up of a commit sees of the environment: where to install from, and no key of a cloud."""
+_KEPT: Final = ("HOME", "LANG", "LC_ALL", "NETRC", "PATH", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+_OF_PIP: Final = ("PIP_", "ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUESTS_CA_BUNDLE", "SSL_CERT_")
+"""What the set-up of a commit sees of the environment: where to install from, and no variable with a key of a cloud."""
 Report = Callable[[str], None]
 
 
@@ -126,7 +126,7 @@ def _git(folder: Path, *arguments: str, of: str = "") -> str:
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    """Run what sets a commit up, which may be code of that commit: it sees no key of the environment."""
+    """Run what sets a commit up, which may be code of that commit: it sees no variable with a key of a cloud."""
     kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.upper().startswith(_OF_PIP)}
     done = subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -13,11 +13,14 @@ from weakref import WeakValueDictionary
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import get_local_addr, get_remote_addr
 from uvicorn.server import ServerState
 
 from local.waiting import wait_until
 
 START_SECONDS = 60.0
+IDLE_SECONDS = 5
+"""Of connections to a server that a machine ends with all it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +87,19 @@ class UnknownConnection(Exception):
 
 
 class _Protocol(H11Protocol):
-    """Knows the transport of each client, which ASGI itself does not offer."""
+    """Knows the transport of each connection, which ASGI itself does not offer."""
 
-    transports: ClassVar[WeakValueDictionary[tuple[str, int], asyncio.Transport]] = WeakValueDictionary()
-    """Of all connections of the process."""
+    transports: ClassVar[WeakValueDictionary[Any, asyncio.Transport]] = WeakValueDictionary()
+    """Of all servers of the process, by the addresses of both ends as ASGI gives them."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
-        self.transports[transport.get_extra_info("peername")] = transport
+        self.transports[get_local_addr(transport), get_remote_addr(transport)] = transport
         super().connection_made(transport)
 
 
 async def end_connection(scope: Any, receive: Any) -> None:
     """Reset the connection of a request without one byte, as a broken network does. Raises UnknownConnection."""
-    transport = _Protocol.transports.get(scope["client"])
+    transport = _Protocol.transports.get((scope["server"], scope["client"]))
     if transport is None:
         raise UnknownConnection(f"there is no connection of {scope['client']}")
     transport.abort()
@@ -105,9 +108,20 @@ async def end_connection(scope: Any, receive: Any) -> None:
 
 
 def config(
-    application: Any, host: str, port: int = 0, *, lifespan: Any = "off", ws: Any = "none", **tls: Any
+    application: Any,
+    host: str,
+    port: int = 0,
+    *,
+    lifespan: Any = "off",
+    ws: Any = "none",
+    idle_seconds: int = 600,
+    **tls: Any,
 ) -> uvicorn.Config:
-    """Of every server here. Port 0: any free one. `tls`: uvicorn's `ssl_…`."""
+    """Of every server here. Port 0: any free one. `tls`: uvicorn's `ssl_…`.
+
+    `idle_seconds`: longer than clients leave a connection unused, so that none is closed under a request; few where a
+    server's end waits for its connections, as `listening`'s does.
+    """
     return uvicorn.Config(
         application,
         host=host,
@@ -120,8 +134,7 @@ def config(
         server_header=False,
         log_config=None,
         log_level="warning",  # otherwise each `kubectl exec` would be logged, with the secrets in its arguments
-        # Longer than clients leave a connection unused, so that none is closed under a request.
-        timeout_keep_alive=600,
+        timeout_keep_alive=idle_seconds,
         timeout_graceful_shutdown=1,
         **tls,
     )

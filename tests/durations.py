@@ -1,4 +1,4 @@
-"""A pytest plugin that prints how long each file takes: `pytest -p tests.durations`, also with workers.
+"""A pytest plugin that prints how long each file takes: `python -m pytest -p tests.durations`, also with workers.
 
 Processor time is the worker's and that of its processes that have ended; a server counts where it ends.
 """

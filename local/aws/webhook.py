@@ -85,6 +85,8 @@ class Webhook:
         }
 
     async def _answer(self, request: Request) -> Answer:
+        if request.method != "POST":
+            return Answer(405)
         try:
             token = str(json.loads(request.body)["spec"]["token"])
         except (ValueError, KeyError, TypeError):

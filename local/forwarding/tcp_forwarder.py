@@ -70,18 +70,22 @@ class TcpForwarder:
         """Accept no more; established connections continue, also those that only the kernel has accepted so far."""
         if self._socket is not None:
             self._accept(self._socket)
-            asyncio.get_running_loop().remove_reader(self._socket)
-            self._socket.close()
-            self._socket = None
+        self._close_socket()
 
     def close(self) -> None:
         """Stop listening and abort every established connection."""
-        self.stop_listening()
+        self._close_socket()
         for task in self._connections:
             task.cancel()
         for sock in self._accepted:  # their tasks were cancelled before they began
             sock.close()
         self._accepted.clear()
+
+    def _close_socket(self) -> None:
+        if self._socket is not None:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
 
     def _accept_from(self, listening: socket.socket) -> None:
         if listening is self._socket:

@@ -22,7 +22,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from local.addresses import socket_address
-from local.http_server import config, listening
+from local.http_server import IDLE_SECONDS, config, listening
 from local.machine import exec_session
 from local.machine.backoff import Backoff
 from local.machine.container import Container
@@ -60,6 +60,7 @@ async def serve(directory: Path, address: str, find: Find) -> None:
         socket_address(address),
         PORT,
         ws="websockets-sansio",
+        idle_seconds=IDLE_SECONDS,
         ssl_certfile=directory / "kubelet.crt",
         ssl_keyfile=directory / "kubelet.key",
         ssl_ca_certs=str(directory / "kubelet-client-ca.crt"),

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import urllib3
 
-from local.http_client import HttpError, on_thread, request
+from local.http_client import HttpError, on_thread, status
 from local.machine.probes import ExecCheck, HttpCheck, Probe, TcpCheck
 
 ExecCommand = Callable[[tuple[str, ...]], Awaitable[int]]
@@ -40,8 +40,8 @@ async def _http(check: HttpCheck, timeout: float) -> str | None:
     headers = {"User-Agent": "kube-probe/1.37", "Accept": "*/*", "Connection": "close", **dict(check.headers)}
     tls = _unverified() if check.tls else None
     # The caller's timeout, which covers the whole attempt, is the first to end it.
-    answer = await on_thread(lambda: request("GET", url, headers=headers, tls=tls, seconds=timeout + 1))
-    return None if 200 <= answer.status < 400 else f"HTTP probe failed with statuscode: {answer.status}"
+    code = await on_thread(lambda: status(url, headers=headers, tls=tls, seconds=timeout + 1))
+    return None if 200 <= code < 400 else f"HTTP probe failed with statuscode: {code}"
 
 
 async def _tcp(check: TcpCheck) -> str | None:

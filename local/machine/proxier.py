@@ -17,7 +17,7 @@ from local.forwarding.affinity import ClientAffinity
 from local.forwarding.target import Target
 from local.forwarding.tcp_forwarder import TcpForwarder
 from local.forwarding.udp_forwarder import UdpForwarder
-from local.http_server import Answer, Application, Request, config, json_answer, listening
+from local.http_server import IDLE_SECONDS, Answer, Application, Request, config, json_answer, listening
 from local.machine.pod_status import timestamp
 from local.machine.proxy_rules import (
     Listener,
@@ -112,7 +112,7 @@ class HealthPorts:
         for host, port in wanted.keys() - self._servers.keys():
             try:
                 answering = Application(partial(self._answer, (host, port)))
-                self._servers[host, port] = await listening(config(answering, host, port))
+                self._servers[host, port] = await listening(config(answering, host, port, idle_seconds=IDLE_SECONDS))
             except OSError as error:
                 failures.append(f"cannot serve health at {host}:{port}: {error}")
         return failures
@@ -155,7 +155,9 @@ class Proxier:
         for informer in (self._services, self._slices):
             informer.add_handler(self._changed)
             informer.start()
-        health = await listening(config(Application(self._health), socket_address(self._node.address), HEALTH_PORT))
+        address = socket_address(self._node.address)
+        served = config(Application(self._health), address, HEALTH_PORT, idle_seconds=IDLE_SECONDS)
+        health = await listening(served)
         try:
             while True:
                 await self._dirty.wait()
@@ -176,7 +178,6 @@ class Proxier:
         wanted = rules(services, slices, self._node)
         for listener in [listener for listener in self._active if listener not in wanted.routes]:
             forwarding = self._active.pop(listener)
-            forwarding.lead(Route(()))
             forwarding.stop_listening()
             _log.info("closed %s %s:%d", listener.protocol, listener.host, listener.port)
         self._skipped &= wanted.routes.keys()

@@ -5,18 +5,18 @@ Catalogs that pass through it name its own address, so that a client comes back 
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
-from starlette.concurrency import run_in_threadpool
-
-from local.http_client import pool
+from local.http_client import HttpError, pool
 from local.http_server import Answer, Application, Request, config, json_answer, serving
 
 _ID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
@@ -57,12 +57,20 @@ class Proxy:
     @contextmanager
     def serving(self, host: str = "127.0.0.1", port: int = 0) -> Iterator[Self]:
         """Serves while the block runs. Port 0: any free one."""
+        # Requests wait for services that answer one at a time; what asks for the health must not wait behind them.
+        threads = ThreadPoolExecutor(400, "proxy")
+
+        def work(request: Request) -> Answer:
+            return self._aside(request) or self.answer(request)
 
         async def answer(request: Request) -> Answer:
-            return await run_in_threadpool(lambda: self._aside(request) or self.answer(request))
+            return await asyncio.get_running_loop().run_in_executor(threads, work, request)
 
-        with serving(config(Application(answer), host, port)) as self.url:
-            yield self
+        try:
+            with serving(config(Application(answer), host, port)) as self.url:
+                yield self
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
 
     @property
     def auth_url(self) -> str:
@@ -88,12 +96,16 @@ class Proxy:
         url = f"http://127.0.0.1:{self._ports[service]}/{target}"
         url += f"?{request.query}" if request.query else ""
         headers = _forwarded(request.headers)
-        answer = self._pool.request(request.method, url, body=request.body or None, headers=headers, redirect=False)
+        try:
+            answer = self._pool.request(request.method, url, body=request.body or None, headers=headers, redirect=False)
+        except HttpError:
+            # Nobody knows whether it was carried out.
+            return Answer(502, is_lost=True)
         data = answer.data
         if target.endswith("/auth/tokens"):
             for name, port in self._ports.items():
                 data = data.replace(f"http://127.0.0.1:{port}".encode(), f"{self.url}/{name}".encode())
-        return Answer(answer.status, data, _forwarded(answer.headers), is_lost=fault.loses_answer)
+        return Answer(answer.status, data, _forwarded(dict(answer.headers)), is_lost=fault.loses_answer)
 
 
 def operation_of(request: Request) -> str:
