@@ -34,7 +34,7 @@ from tests.crash.scenarios import HTTP, HTTPS, SPACE, port
 from tests.crash.trial import QUIET, Scenario, prepared
 from tests.crash.under_fault import SHORT_SILENCE, SLOW, Fault, Outcome, endure, peace, work_under
 
-pytestmark = [pytest.mark.control_plane, pytest.mark.nightly, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(400)]
 
 FLAGS = ("--leader-elect=false", "--node-monitor-period=500ms")
 SECONDS_A_CALL = 2.0
@@ -86,6 +86,7 @@ def _lists_lag(environment: AwsEnvironment) -> Fault[Daemon]:
     return lists_lag(environment.endpoint, LAG)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "fault",
     [
@@ -147,6 +148,7 @@ def test_an_expired_session_stops_it_only_until_the_role_can_be_assumed_again(
     assert KEY not in keys
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "quotas",
     [
@@ -191,6 +193,7 @@ def test_what_goes_beyond_a_quota_is_told_and_done_once_there_is_room(
         until(lambda: run.initialised(machine), "the route is there", SLOW)
 
 
+@pytest.mark.nightly
 def test_a_service_is_there_until_its_security_group_is_gone_and_holds_up_no_other(
     environment: AwsEnvironment, daemon: Daemon
 ) -> None:
@@ -237,6 +240,7 @@ WRONG: tuple[Mapping[str, str], ...] = (
 OF_EACH = 5
 
 
+@pytest.mark.nightly
 def test_thirty_wrong_services_are_told_so_and_hold_up_no_good_one(environment: AwsEnvironment, daemon: Daemon) -> None:
     daemon.start()
     with prepared(daemon, AwsRun(environment), NODE) as run:

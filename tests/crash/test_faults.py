@@ -181,18 +181,19 @@ def in_peace(environment: Environment) -> Outcome:
     "fault",
     mostly_nightly(
         [
+            pytest.param(lists_lag, id="lists are two seconds behind"),
             pytest.param(cloud_fault(kind="error", probability=0.3), id="three of ten calls fail"),
             pytest.param(
                 cloud_fault(kind="throttle", probability=0.5, retry_after=1), id="half of the calls are throttled"
             ),
             pytest.param(cloud_fault(kind="latency", seconds=5), id="each call takes five seconds"),
-            pytest.param(lists_lag, id="lists are two seconds behind"),
             pytest.param(conflicts, id="each object's first write conflicts"),
             pytest.param(forgotten_versions, id="watches can't be resumed"),
             pytest.param(silent_watches, id="watches fall silent"),
             pytest.param(restarted_api_server, id="the API server is killed"),
             pytest.param(paused_etcd, id="etcd pauses"),
-        ]
+        ],
+        always=2,
     ),
 )
 def test_it_comes_to_the_same_end_at_a_bounded_price_though(

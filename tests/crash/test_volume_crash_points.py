@@ -35,7 +35,7 @@ def worker(environment: Environment) -> Iterator[Json]:
     environment.kube.delete(STORAGE_CLASSES, CLASS)
 
 
-@pytest.mark.parametrize("scenario", mostly_nightly(VOLUME_SCENARIOS), ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", mostly_nightly(VOLUME_SCENARIOS, always=2), ids=lambda scenario: scenario.name)
 def test_no_volume_is_lost_or_left_whatever_call_was_the_last_and_whichever_answer_is_lost(
     scenario: Scenario[VolumeRun],
     volume_manager: Manager,

@@ -259,10 +259,10 @@ def _attached(run: VolumeRun) -> None:
 
 
 VOLUME_SCENARIOS: Sequence[Scenario[VolumeRun]] = (
+    Scenario("volume deleted", _bound, _always, VolumeRun.release, VolumeRun.removed),
     Scenario("claim provisioned", _nothing, _always, VolumeRun.ask, VolumeRun.provisioned),
     Scenario("volume attached", _bound, _always, VolumeRun.attach, VolumeRun.attached),
     Scenario("volume detached", _attached, VolumeRun.attached, VolumeRun.detach, VolumeRun.detached),
     Scenario("volume resized", _bound, _always, VolumeRun.grow, VolumeRun.grown),
-    Scenario("volume deleted", _bound, _always, VolumeRun.release, VolumeRun.removed),
     Scenario("volume retained", _bound, _always, VolumeRun.retain, VolumeRun.retained),
 )

@@ -29,7 +29,7 @@ from policy.rules import ResourceRule, Rule
 from tests.policy.production import resources
 from tests.policy_objects import ccm, of
 
-pytestmark = [pytest.mark.integration, pytest.mark.nightly, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 STACKS = ("aws-prod", "mycloud-ha")
 SECRET = "Zq7-odd-Secret-9f"
@@ -69,6 +69,7 @@ class _Stack(StackValidationArgs):
         raise _NotApplicable(reason)
 
 
+@pytest.mark.nightly
 @given(stack=st.sampled_from(STACKS), value=VALUES, data=st.data())
 def test_an_odd_value_crashes_no_rule_and_is_in_no_message(stack: str, value: Any, data: st.DataObject) -> None:
     small = _small(stack)

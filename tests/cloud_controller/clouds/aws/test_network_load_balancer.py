@@ -331,3 +331,14 @@ def test_a_certificate_that_is_named_in_another_case_is_the_same_one(account: Aw
     running.settle()
 
     assert running.calls.writes == {}
+
+
+def test_targets_are_registered_a_hundred_at_once(account: AwsAccount, cluster: Cluster) -> None:
+    put_nodes(cluster, account.launch(99))
+    cluster.put(nlb({}, port(80)))
+    running = Running(account, cluster)
+
+    running.settle()
+
+    assert running.calls.of("elbv2 RegisterTargets") == 2
+    assert len(by_port(account)[80]) == 101

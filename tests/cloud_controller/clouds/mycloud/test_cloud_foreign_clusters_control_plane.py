@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
 
 pytestmark = [
-    *(pytest.mark.control_plane, pytest.mark.nightly, pytest.mark.timeout(600)),
+    *(pytest.mark.control_plane, pytest.mark.timeout(600)),
     pytest.mark.usefixtures("data_plane"),
 ]
 
@@ -76,6 +76,7 @@ def names(cluster: Cluster) -> set[str]:
 # --------------------------------------------------------------------------------------------------- an emptied etcd
 
 
+@pytest.mark.nightly
 def test_a_daemon_that_starts_beside_an_emptied_etcd_ends_and_deletes_nothing(
     cluster: Cluster, site: MyCloudSite
 ) -> None:
@@ -106,6 +107,7 @@ def test_a_daemon_whose_etcd_is_emptied_ends_and_deletes_nothing(cluster: Cluste
     assert inventory(site) == before
 
 
+@pytest.mark.nightly
 def test_what_moved_here_on_purpose_gets_this_clusters_uid(cluster: Cluster) -> None:
     cluster.populate()
     cluster.serve()
@@ -159,6 +161,7 @@ def digests(text: str) -> dict[str, str]:
     return {target.lstrip("'\"- "): digest for target, digest in found}
 
 
+@pytest.mark.nightly
 def test_what_a_restored_etcd_does_not_know_is_held_and_told_everywhere(
     restored: Cluster, site: MyCloudSite, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,6 +188,7 @@ def test_what_a_restored_etcd_does_not_know_is_held_and_told_everywhere(
     assert made(restored) == {*before, "default/new"}
 
 
+@pytest.mark.nightly
 def test_a_confirmation_releases_one_held_action_once_though_the_daemon_dies_before(restored: Cluster) -> None:
     [half_made] = [volume["id"] for volume in restored.volumes if PV_TAG not in volume["tags"]]
     before = made(restored)
@@ -204,6 +208,7 @@ def test_a_confirmation_releases_one_held_action_once_though_the_daemon_dies_bef
     assert made(restored) == before - {"default/late"}
 
 
+@pytest.mark.nightly
 def test_a_daemon_without_a_lease_carries_out_whatever_is_confirmed_while_it_runs(restored: Cluster) -> None:
     known = {f"{SPACE}/{service}" for service in restored.services}
     with restored.daemon("--leader-elect=false") as daemon:
@@ -249,6 +254,7 @@ def annotated(cluster: Cluster, prefix: str) -> set[str]:
 # ------------------------------------------------------------------------------------------------- ordinary deletion
 
 
+@pytest.mark.nightly
 def test_what_is_deleted_in_the_ordinary_way_is_held_by_nobody(cluster: Cluster, site: MyCloudSite) -> None:
     cluster.populate()
     with cluster.daemon() as daemon:
@@ -264,6 +270,7 @@ def test_what_is_deleted_in_the_ordinary_way_is_held_by_nobody(cluster: Cluster,
 # --------------------------------------------------------------------------------------------------------- the right
 
 
+@pytest.mark.nightly
 def test_a_daemon_that_may_not_read_the_clusters_identity_ends_with_the_right_that_it_lacks(cluster: Cluster) -> None:
     role = cluster.kube.get(CLUSTER_ROLES, USER)
     rules = [rule for rule in role["rules"] if rule["resources"] != ["namespaces"]]
@@ -308,6 +315,7 @@ def test_one_clusters_cloud_config_with_anothers_kubeconfig_ends_the_start_and_d
     assert names(other) == nodes
 
 
+@pytest.mark.nightly
 def test_machines_alone_tell_that_the_kubeconfig_is_anothers(
     cluster: Cluster, other_plane: ControlPlane, site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,6 +336,7 @@ def test_machines_alone_tell_that_the_kubeconfig_is_anothers(
     assert not other.kube.get(SERVICES, "web", SPACE)["metadata"].get("finalizers")
 
 
+@pytest.mark.nightly
 def test_another_clusters_routes_are_held_though_the_option_that_takes_over_is_given(
     cluster: Cluster, other_plane: ControlPlane, site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

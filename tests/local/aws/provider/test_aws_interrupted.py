@@ -15,13 +15,14 @@ from local.aws.provider.provider import AwsProvider
 from local.plugins.provider import CreateRequest, OutcomeUnknown, PartialFailure, ProviderError
 from tests.local.aws.provider.aws_program import ALL, RIGHTS, program
 
-pytestmark = [pytest.mark.cli, pytest.mark.nightly]
+pytestmark = pytest.mark.cli
 
 
 def counted(left: dict[str, list[str]]) -> dict[str, int]:
     return {what: len(names) for what, names in left.items()}
 
 
+@pytest.mark.nightly
 def test_after_a_death_at_any_call_the_next_run_finishes_and_repeats_nothing(
     led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
