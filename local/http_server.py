@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -16,40 +14,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_local_addr, get_remote_addr
 from uvicorn.server import ServerState
 
+from local.http_messages import Answer, Request
 from local.waiting import wait_until
 
 START_SECONDS = 60.0
 IDLE_SECONDS = 5
 """Of connections to a server that a machine ends with all it has."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request as received: `path` and `query` still encoded, the names of `headers` in lower case."""
-
-    method: str
-    path: str
-    query: str
-    headers: Mapping[str, str]
-    body: bytes = b""
-    client: str = ""
-    """The address that it came from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What is sent back."""
-
-    status: int
-    body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    is_lost: bool = False
-    """The work is done, and the connection ends instead."""
-
-
-def json_answer(status: int, content: Any, headers: Mapping[str, str] | None = None) -> Answer:
-    """An answer whose body is JSON."""
-    return Answer(status, json.dumps(content).encode(), {"content-type": "application/json", **(headers or {})})
 
 
 class Application:

@@ -33,7 +33,6 @@ _NOT_UPSTREAM: Final = frozenset(
     if cloud.ccm and not cloud.ccm.follows_upstream
     for provider in cloud.ccm.providers
 )
-_OUR_NAMES: Final = frozenset({"node", "node-lifecycle"})
 _FALSE: Final = frozenset({"0", "f", "false"})
 _READS: Final = frozenset({"get", "list", "watch"})
 

@@ -15,7 +15,7 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.alicloud import machines
 from local.alicloud.account import ACCESS_KEY, REGION, SECRET
 from local.alicloud.cloud import AliCloud
-from local.http_server import Answer, Request
+from local.http_messages import Answer, Request
 from local.standin.actions import Call
 from local.standin.faults import Fault
 from local.standin.standin import Received

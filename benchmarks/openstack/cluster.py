@@ -15,7 +15,7 @@ from benchmarks.cluster import control_plane, node
 from benchmarks.counts import Counted, Tally
 from benchmarks.daemons import Daemon, Files, ours, running
 from cloud_controller.kube import NODES, Object
-from local.http_server import Answer, Request
+from local.http_messages import Answer, Request
 from local.openstack.configs import PASSWORD
 from local.openstack.peer import Peer, shared
 from local.openstack.project import Project

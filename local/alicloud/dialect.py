@@ -14,7 +14,7 @@ from local.alicloud.keys import key_of, require_allowed
 from local.alicloud.products import BY_VERSION, TABLE, Product
 from local.alicloud.signatures import CLOCK_SKEW, Pairs, Signature, signature_of, verify
 from local.alicloud.wire import from_json, typed, unflatten
-from local.http_server import Answer, Request
+from local.http_messages import Answer, Request
 from local.standin.actions import Call
 from local.standin.refusals import Refusal
 from local.standin.shapes import Misfit

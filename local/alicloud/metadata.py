@@ -12,7 +12,7 @@ import secrets
 from local.alicloud.account import OWNER, Account
 from local.alicloud.machines import ENI, INSTANCE, VSWITCH, host_name
 from local.alicloud.sts import ROLE, lend
-from local.http_server import Answer, Request
+from local.http_messages import Answer, Request
 from local.standin.standin import StandIn
 from local.standin.store import Object
 

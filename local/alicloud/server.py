@@ -18,7 +18,8 @@ from local.alicloud.revision import revision
 from local.cluster_keeper import Keeper, Machines
 from local.cluster_site import CONTENTS_PATH, HEALTH_PATH, TOKEN_HEADER
 from local.folder_guard import FolderGuard
-from local.http_server import Answer, Application, Request, config, json_answer, run
+from local.http_messages import Answer, Request, json_answer
+from local.http_server import Application, config, run
 from local.standin.server import answering
 from local.state_folder import StateFolder
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
-from local.http_server import Request
+from local.http_messages import Request
 from local.standin.refusals import Refusal
 
 ACS3 = "ACS3-HMAC-SHA256"

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
-from local.aws.signatures import Refused, Request
+from local.aws.signatures import Refused
+from local.http_messages import Request
 
 EKS = "eks"
 SERVICES = frozenset({"autoscaling", "ec2", EKS, "elasticloadbalancing", "iam", "servicequotas", "ssm", "sts"})

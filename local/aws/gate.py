@@ -19,9 +19,10 @@ from moto.sts.models import AssumedRole, sts_backends
 
 from local.aws.calls import Call, call_of, speaks_json
 from local.aws.rights import permits
-from local.aws.signatures import Refused, Request, Signature, signature_of, verify
+from local.aws.signatures import Refused, Signature, signature_of, verify
 from local.aws.simulator import Simulator
 from local.aws.web_identity import ACTION, check_token, check_trust, claims_of
+from local.http_messages import Request
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]

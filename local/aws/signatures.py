@@ -8,10 +8,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, quote, unquote
+
+from local.http_messages import Request
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 CLOCK_SKEW = timedelta(minutes=15)
@@ -27,17 +29,6 @@ class Refused(Exception):
     def __init__(self, code: str, why: str) -> None:
         super().__init__(why)
         self.code = code
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request as received: `path` and `query` still encoded, the names of `headers` in lower case."""
-
-    method: str
-    path: str
-    query: str
-    headers: Mapping[str, str]
-    body: bytes
 
 
 @dataclass(frozen=True, slots=True)

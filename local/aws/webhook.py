@@ -19,7 +19,8 @@ from local.aws.folder import WEBHOOK_PORT
 from local.aws.tokens import CLUSTER_HEADER, NotAToken, identity_url, principal
 from local.control_plane.pki import Authority, write_pair
 from local.http_client import HttpError, request
-from local.http_server import Answer, Application, Request, config, json_answer, serving
+from local.http_messages import Answer, Request, json_answer
+from local.http_server import Application, config, serving
 from local.state_folder import write_private
 
 STS_SECONDS = 20.0

@@ -21,7 +21,7 @@ from local.errors import Report
 from local.go.build import LDFLAGS, build
 from local.go.compiler import find_go
 from local.go.modules import TOOLS, cache_directory, required_version
-from local.go.one_build import building
+from local.one_process import alone
 
 KUBERNETES = "kubernetes"
 """The program that is all components but etcd: it is the one by whose name it is called."""
@@ -97,7 +97,7 @@ def _cached(cache: Path, name: str) -> Path | None:
 
 
 def _build_missing(missing: list[str], versions: Mapping[str, str], cache: Path, report: Report) -> None:
-    with building(cache, "the control plane", report):
+    with alone(cache, "building the control plane", report):
         missing = [name for name in missing if _cached(cache, name) is None]
         if not missing:
             return

@@ -11,7 +11,7 @@ from local.errors import Report
 from local.go.build import LDFLAGS, build
 from local.go.compiler import find_go
 from local.go.modules import TOOLS, cache_directory, required_version
-from local.go.one_build import building
+from local.one_process import alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class GoTool:
         if target.exists():
             return target
         name = target.name
-        with building(target.parent, name, report):
+        with alone(target.parent, f"building {name}", report):
             if not target.exists():
                 report(f"building {name} {self.version()} from Go modules, once per machine ({self.takes})")
                 go = find_go(cache_directory(), TOOLS, report)

@@ -17,7 +17,8 @@ from local.forwarding.affinity import ClientAffinity
 from local.forwarding.target import Target
 from local.forwarding.tcp_forwarder import TcpForwarder
 from local.forwarding.udp_forwarder import UdpForwarder
-from local.http_server import IDLE_SECONDS, Answer, Application, Request, config, json_answer, listening
+from local.http_messages import Answer, Request, json_answer
+from local.http_server import IDLE_SECONDS, Application, config, listening
 from local.machine.pod_status import timestamp
 from local.machine.proxy_rules import (
     Listener,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from local.errors import Report
 from local.go.modules import cache_directory
+from local.one_process import alone
 
 LOCK = Path(__file__).with_name("requirements.txt")
-Report = Callable[[str], None]
 
 
 class EnvironmentFailed(Exception):
@@ -28,7 +26,7 @@ def ensure(report: Report) -> Path:
     python = home / "environment" / "bin" / "python"
     if (home / "installed").exists():
         return python
-    with locked(home):
+    with alone(home, "installing OpenStack's services", report):
         if not (home / "installed").exists():
             report("installing Keystone, Neutron, Octavia and Nova for tests, once per user (one to two minutes)")
             shutil.rmtree(home / "environment", ignore_errors=True)
@@ -40,15 +38,6 @@ def ensure(report: Report) -> Path:
                 run(str(python), "-m", "pip", *install)
             (home / "installed").touch()
     return python
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Only one process at a time builds what belongs into this folder, which exists in the block."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def run(*command: str, env: dict[str, str] | None = None) -> None:

@@ -17,9 +17,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from local.errors import Report
+from local.one_process import alone
 from local.openstack import environment, state
 from local.openstack.api import Api
-from local.openstack.environment import EnvironmentFailed, Report, locked
+from local.openstack.environment import EnvironmentFailed
 from local.openstack.process import Service, free_ports
 from local.waiting import to_nobody, wait_until
 
@@ -59,7 +61,7 @@ def shared(folder: Path, report: Report = to_nobody, *, keep: bool = False) -> I
     with (folder / "users").open("a") as users:
         fcntl.flock(users, fcntl.LOCK_SH)
         running = folder / "running.json"
-        with locked(folder / "starting"):
+        with alone(folder / "starting", "starting OpenStack's services", report):
             if not running.exists() or _is_free(folder / "serving"):
                 # Without a process that holds the lock, the file is left of one that was killed.
                 running.unlink(missing_ok=True)

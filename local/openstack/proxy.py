@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from local.http_client import HttpError, pool
-from local.http_server import Answer, Application, Request, config, json_answer, serving
+from local.http_messages import Answer, Request, json_answer
+from local.http_server import Application, config, serving
 
 _ID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 _HOP_BY_HOP = frozenset({"connection", "content-length", "date", "host", "server", "transfer-encoding"})

@@ -17,7 +17,7 @@ from local.cluster_site import CONTENTS_PATH, HEALTH_PATH, TOKEN_HEADER
 from local.errors import SiteError
 from local.folder_guard import FolderGuard
 from local.http_client import HttpError
-from local.http_server import Answer, Request, json_answer
+from local.http_messages import Answer, Request, json_answer
 from local.openstack import peer
 from local.openstack.api import ApiError
 from local.openstack.cluster import CLUSTER_ID, prepared, wanted_machines

@@ -11,9 +11,11 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
+from local.errors import Report
+from local.one_process import alone
 from local.openstack import configs
 from local.openstack.api import Api
-from local.openstack.environment import Report, locked, run
+from local.openstack.environment import run
 from local.openstack.process import Service, free_ports
 
 _HERE = Path(__file__).parent
@@ -27,7 +29,7 @@ def ensure(python: Path, report: Report) -> Path:
     made = home / f"state-{_digest()}"
     if made.exists():
         return made
-    with locked(home):
+    with alone(home, "making the databases of OpenStack's services", report):
         if not made.exists():
             report("making the databases of Keystone, Neutron, Octavia and Nova for tests, once per user")
             growing = made.with_suffix(".new")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from local.http_server import Answer, Request
+from local.http_messages import Answer, Request
 from local.standin.standin import StandIn
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from local.http_server import Answer, Request
+from local.http_messages import Answer, Request
 from local.standin.actions import ActionTable, Arguments, Call
 from local.standin.faults import Fault, Faults
 from local.standin.limits import Limits

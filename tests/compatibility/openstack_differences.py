@@ -9,9 +9,6 @@ _EFFECT = "a setting that is accepted must have its effect"
 _EARLY = "what cannot work is refused before anything is made"
 _NOTHING = "nothing has changed"
 _TELLS = "a setting that cannot be followed is an error of the Service"
-_NOT_HERE = (
-    "[not supported](../clouds/openstack-load-balancers.md#refused-by-name); a setting without effect is refused"
-)
 _ENSURES = "events/EnsuringLoadBalancer|events/EnsuredLoadBalancer"
 _REFUSES = f"error|{_ENSURES}|events/SyncLoadBalancerFailed"
 _MADE = "listener tcp:80|load balancer|load balancers|pool tcp:80|VIP ports"

@@ -7,7 +7,8 @@ import socket
 
 import pytest
 
-from local.http_server import Answer, Application, Request, config, listening
+from local.http_messages import Answer, Request
+from local.http_server import Application, config, listening
 
 
 async def answer(_: Request) -> Answer:

@@ -12,7 +12,7 @@ from local.alicloud.account import ACCESS_KEY, SECRET, as_text
 from local.alicloud.cloud import AliCloud
 from local.alicloud.products import BY_VERSION
 from local.alicloud.signatures import rpc
-from local.http_server import Request
+from local.http_messages import Request
 
 _numbers = itertools.count()
 

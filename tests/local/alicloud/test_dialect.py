@@ -12,7 +12,7 @@ import pytest
 from local.alicloud.account import ACCESS_KEY, SECRET, as_text
 from local.alicloud.keys import add_key, lend_key
 from local.alicloud.signatures import ACS3, acs3
-from local.http_server import Request
+from local.http_messages import Request
 from local.standin.faults import Fault
 from tests.local.alicloud.caller import Lost, Refused, call, request
 from tests.local.alicloud.conftest import Site

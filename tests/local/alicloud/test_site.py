@@ -17,7 +17,7 @@ from local.alicloud.contents import contents
 from local.alicloud.server import side_of
 from local.alicloud.site import AliCloudSite
 from local.cluster_site import CONTENTS_PATH, HEALTH_PATH, TOKEN_HEADER
-from local.http_server import Request
+from local.http_messages import Request
 from local.state_folder import StateFolder
 from tests.local.alicloud.caller import call
 from tests.waiting import eventually

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from local.alicloud import machines
 from local.alicloud.metadata import TOKEN, TTL
 from local.alicloud.sts import add_issuer, add_role
-from local.http_server import Request
+from local.http_messages import Request
 from tests.local.alicloud.caller import Refused, call, request
 from tests.local.alicloud.conftest import Site
 from tests.local.tokens import signed_token

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from local.aws.calls import call_of, speaks_json
-from local.aws.signatures import Refused, Request
+from local.aws.signatures import Refused
+from local.http_messages import Request
 
 FORM = b"Action=DescribeVpcs&Version=2016-11-15"
 

@@ -13,7 +13,8 @@ from botocore.auth import SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from local.aws.signatures import Refused, Request, signature_of, verify
+from local.aws.signatures import Refused, signature_of, verify
+from local.http_messages import Request
 
 KEY, SECRET = "AKIAEXAMPLEEXAMPLE12", "a-secret"
 SECRETS = {KEY: SECRET}

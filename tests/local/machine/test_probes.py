@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from local.control_plane.pki import Authority, write_pair
-from local.http_server import Answer, Application, Request, config, serving
+from local.http_messages import Answer, Request
+from local.http_server import Application, config, serving
 from local.machine.backoff import Backoff
 from local.machine.pod_addresses import OutOfAddressesError, PodAddresses
 from local.machine.prober import attempt

@@ -9,7 +9,8 @@ from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import ProtocolError
 
 from local.http_client import request
-from local.http_server import Answer, Application, Request, config, serving
+from local.http_messages import Answer, Request
+from local.http_server import Application, config, serving
 from local.openstack.proxy import Fault, Proxy
 
 pytestmark = pytest.mark.integration

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from local.http_server import Answer, Request
+from local.http_messages import Answer, Request
 from local.standin.actions import Action, ActionTable, Arguments, Call
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal

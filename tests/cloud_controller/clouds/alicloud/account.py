@@ -14,7 +14,7 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.alicloud import machines
 from local.alicloud.account import ACCESS_KEY, REGION, SECRET
 from local.alicloud.cloud import AliCloud as StandIn
-from local.http_server import Request
+from local.http_messages import Request
 
 VPC, ZONE = "vpc-cluster", f"{REGION}-h"
 PRODUCTS = ("ecs", "vpc", "slb", "nlb", "sts", "quotas")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
 
 FIT = {("tcp-8080", "10.244.0.5", 8000): True}
-UNFIT = dict.fromkeys(FIT, False)
 
 
 def second_service() -> Object:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs
 
-from local.http_server import Answer, Application, Request, config, json_answer, serving
+from local.http_messages import Answer, Request, json_answer
+from local.http_server import Application, config, serving
 
 
 class KeyManager:

@@ -1,4 +1,4 @@
-"""One process at a time builds into a folder of the user's cache."""
+"""Work that one process at a time does, in a folder that several know."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from local.errors import BuildError, Report
 
 
 @contextmanager
-def building(folder: Path, what: str, report: Report) -> Iterator[None]:
-    """Only this process builds into the folder, which is made; says that it waits. Raises BuildError if it may not."""
+def alone(folder: Path, work: str, report: Report) -> Iterator[None]:
+    """Only this process does the work, such as `building etcd`, in the folder, which is made; says if it must wait.
+
+    Raises BuildError if the folder is not writable.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("a")
@@ -23,6 +26,6 @@ def building(folder: Path, what: str, report: Report) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            report(f"another checkout is building {what}; waiting for it")
+            report(f"another checkout is {work}; waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
