@@ -1,7 +1,7 @@
 # Every target prepares what it needs, so any of them works as the first command in a fresh clone.
 SHELL := /bin/sh
 STACK ?= local
-# More options, such as ARGS="--target '**::my-service'"; `pulumi up --help` lists them.
+# More options, such as ARGS="--target '**::my-service'"; `make pulumi ARGS="up --help"` lists them.
 ARGS ?=
 # YES=1: `make up` and `make down` replace and delete without asking.
 YES ?=
