@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.aws.limits import Buckets, refusal
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clock import Clock
 
 
 def accepted(buckets: Buckets, *operations: str, calls: int = 1000) -> int:

@@ -10,7 +10,7 @@ from cloud_controller.controllers.loop import EVERYTHING, ControllerContext, Loo
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
 from cloud_controller.kube import NODES, Object
 from cloud_controller.metrics import Metrics
-from tests.cloud_controller.clock import Clock
+from tests.clock import Clock
 from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.guard import guard
 from tests.fake_kubernetes import FakeKubernetes

@@ -13,7 +13,7 @@ import pytest
 from cloud_controller.cloud import Conflict, Instance, InstanceRef, InstanceState, Unavailable
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Object
-from tests.cloud_controller.clock import Clock
+from tests.clock import Clock
 from tests.cloud_controller.conftest import FakeCloud, make_instance
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from cloud_controller.controllers import queue as workqueue
 from cloud_controller.controllers.queue import Cause, WorkQueue, work
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import UnreachableError
-from tests.cloud_controller.clock import Clock
+from tests.clock import Clock
 
 
 def queue(clock: Clock | None = None) -> WorkQueue[str]:

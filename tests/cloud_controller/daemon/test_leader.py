@@ -11,7 +11,7 @@ import pytest
 from cloud_controller.daemon.leader import LeaderElector, LeaseTimes, since_boot
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import LEASES, Object, UnreachableError
-from tests.cloud_controller.clock import Clock
+from tests.clock import Clock
 from tests.fake_kubernetes import FakeKubernetes
 
 TIMES = LeaseTimes(15, 10, 2)

@@ -8,7 +8,7 @@ import pytest
 
 from local.alicloud import machines
 from local.alicloud.cloud import AliCloud
-from tests.local.clock import Clock
+from tests.clock import Clock
 
 NOW = 1_795_420_800.0
 ZONES = ("cn-hangzhou-h", "cn-hangzhou-k")

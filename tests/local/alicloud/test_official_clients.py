@@ -17,8 +17,8 @@ from local.alicloud.products import BY_VERSION, ECS, NLB, SLB, STS, VPC
 from local.alicloud.sts import add_role
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal
+from tests.clock import Clock
 from tests.local.alicloud.conftest import Site, site_in
-from tests.local.clock import Clock
 
 pytestmark = pytest.mark.integration
 

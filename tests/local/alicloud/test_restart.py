@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from local.alicloud.cloud import AliCloud
+from tests.clock import Clock
 from tests.local.alicloud.caller import call
 from tests.local.alicloud.conftest import NOW, site_in
 from tests.local.alicloud.test_clb import balancer, group, listener
@@ -12,7 +13,6 @@ from tests.local.alicloud.test_nlb import balancer as nlb
 from tests.local.alicloud.test_nlb import group as server_group
 from tests.local.alicloud.test_nlb import listener as nlb_listener
 from tests.local.alicloud.test_routes import entry
-from tests.local.clock import Clock
 
 
 def test_a_restart_keeps_objects_tokens_and_running_jobs(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from local.forwarding import affinity
 from local.forwarding.affinity import ClientAffinity
-from tests.local.clock import Clock
+from tests.clock import Clock
 
 A, B = ("127.2.0.1", 80), ("127.2.0.2", 80)
 

@@ -16,8 +16,8 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
+from tests.clock import Clock
 from tests.cloud_controller.clouds.aws.scripted_aws import ec2_answer, ec2_error, scripted
-from tests.cloud_controller.clouds.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,7 @@ def test_many_that_ec2_forgot_are_named_by_one_call() -> None:
 
 
 def test_many_names_are_one_list_for_the_moments_after_it(account: AwsAccount, calls: Calls) -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     names = [InstanceRef(machine["PrivateDnsName"]) for machine in account.launch(60)]
     api = account.api()
     machines = AwsInstances(api, lambda: "vpc-1", Cache(clock))

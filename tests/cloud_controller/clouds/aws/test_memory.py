@@ -14,7 +14,7 @@ from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.checkpoint import packed
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck, Listener, Pool
-from tests.cloud_controller.clouds.clock import Clock
+from tests.clock import Clock
 
 WEB = "k8s-default-web-0123456789"
 ACCOUNT = "arn:aws:elasticloadbalancing:eu-central-1:123456789012"
@@ -105,7 +105,7 @@ def test_what_a_list_does_not_show_is_forgotten_while_other_load_balancers_chang
 
 
 def test_what_was_made_is_believed_for_a_minute_though_no_list_shows_it() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     memory = Memory(Cache(clock))
     memory.made.put(WEB, {"LoadBalancerName": WEB})
     memory.tags.put(GROUP, {LOAD_BALANCER_TAG: WEB})

@@ -11,12 +11,12 @@ from cloud_controller.clouds.aws.ip_permissions import from_group, ip_permission
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.clouds.common.cache import Cache
+from tests.clock import Clock
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.faulty_aws import Refusal, Refusing
 from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, load_balancers
 from tests.cloud_controller.clouds.aws.services import nlb
-from tests.cloud_controller.clouds.clock import Clock
 from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.load_balancing import Running, port
 
@@ -117,7 +117,7 @@ def test_it_goes_when_the_foreign_rule_has_gone(account: AwsAccount, cluster: Cl
 @pytest.fixture
 def scene(account: AwsAccount, calls: Calls) -> tuple[SecurityGroupCalls, Clock, Any]:
     """A group that is always in use, and the time."""
-    api, clock = account.api(), Clock()
+    api, clock = account.api(), Clock(1000.0)
     refusing = Refusing(lambda operation, _: ("DependencyViolation", "in use") if "Delete" in operation else None)
 
     class Cloud:

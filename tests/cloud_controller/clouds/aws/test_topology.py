@@ -12,7 +12,7 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.topology import Topology
 from cloud_controller.clouds.common.cache import Cache
-from tests.cloud_controller.clouds.clock import Clock
+from tests.clock import Clock
 
 ZONES = {"AvailabilityZones": [{"ZoneName": "z-1a", "ZoneId": "z1-az1"}, {"ZoneName": "z-1b", "ZoneId": "z1-az2"}]}
 
@@ -147,7 +147,7 @@ def test_a_machine_that_does_not_run_has_no_place() -> None:
 
 
 def test_what_was_not_told_is_asked_for_again_after_five_minutes() -> None:
-    clock, api = Clock(), FakeApi(none)
+    clock, api = Clock(1000.0), FakeApi(none)
     topology = Topology(api, Cache(clock))
     machine = instance("i-1", "p5.48xlarge")
 

@@ -10,9 +10,9 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.facts import Facts, SecurityGroup, Subnet
 from cloud_controller.clouds.aws.vpc_state import LIFETIME, VpcState, read_facts
 from cloud_controller.clouds.common.cache import Cache
+from tests.clock import Clock
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
-from tests.cloud_controller.clouds.clock import Clock
 
 BATCH = {"ec2 DescribeSubnets": 1, "ec2 DescribeRouteTables": 1, "ec2 DescribeSecurityGroups": 1}
 
@@ -20,7 +20,7 @@ BATCH = {"ec2 DescribeSubnets": 1, "ec2 DescribeRouteTables": 1, "ec2 DescribeSe
 def vpc_state(account: AwsAccount, calls: Calls, clock: Clock | None = None, vpc_id: str | None = None) -> VpcState:
     api = account.api()
     api.observer = calls
-    return VpcState(api, CLUSTER_TAG, vpc_id or account.vpc_id, Cache(clock or Clock()))
+    return VpcState(api, CLUSTER_TAG, vpc_id or account.vpc_id, Cache(clock or Clock(1000.0)))
 
 
 def test_one_batch_of_three_calls_tells_everything(account: AwsAccount, calls: Calls) -> None:
@@ -100,7 +100,7 @@ def test_with_tagged_subnets_of_two_vpcs_the_config_must_name_one(account: AwsAc
 
 
 def test_facts_are_kept_for_their_lifetime(account: AwsAccount, calls: Calls) -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     kept = vpc_state(account, calls, clock)
     kept.facts()
     clock.now += LIFETIME
@@ -127,7 +127,7 @@ def test_own_changes_are_known_without_a_call(account: AwsAccount, calls: Calls)
 def test_what_was_just_changed_outlives_a_list_that_lags_and_takes_long(
     account: AwsAccount, calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     kept = vpc_state(account, calls, clock)
     kept.changed("sg-new", SecurityGroup("sg-new", "new"))
 

@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.cloud import CloudError, Throttled
 from cloud_controller.clouds.common.cache import LAG, Cache, Entries
-from tests.cloud_controller.clouds.clock import Clock
+from tests.clock import Clock
 
 
 class Cloud:
@@ -32,7 +32,7 @@ class Cloud:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1000.0)
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import pytest
 
 from cloud_controller.cloud_errors import Throttled
 from cloud_controller.clouds.common.rate_limiter import RateLimiter
-from tests.cloud_controller.clouds.clock import Clock
+from tests.clock import Clock
 
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1000.0)
 
 
 @pytest.fixture

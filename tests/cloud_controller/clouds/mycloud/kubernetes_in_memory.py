@@ -17,7 +17,7 @@ from cloud_controller.controllers.loop import EVERYTHING, LoopController
 from cloud_controller.controllers.queue import WorkQueue, work
 from cloud_controller.kube import EVENTS, LEASES, ApiError, EventType, Handler, Object, Resource, key
 from cloud_controller.safeguard import Safeguard
-from tests.cloud_controller.clock import Clock
+from tests.clock import Clock
 from tests.cloud_controller.guard import lease_that_confirms
 from tests.fake_kubernetes import WRITES, FakeKubernetes, Request
 

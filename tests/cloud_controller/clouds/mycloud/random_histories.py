@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.cloud import MyCloud
-from tests.cloud_controller.clock import Clock
+from tests.clock import Clock
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import ApiServer, WritesLeft
 
 if TYPE_CHECKING:

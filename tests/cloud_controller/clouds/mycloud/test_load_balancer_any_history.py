@@ -30,7 +30,7 @@ from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, key
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
-from tests.cloud_controller.clock import Clock
+from tests.clock import Clock
 from tests.cloud_controller.clouds.mycloud import service_model as model
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
     ApiServer,

@@ -10,7 +10,7 @@ import pytest
 
 from cloud_controller.controllers.service.controller import NODES_CHANGED, RESYNC
 from cloud_controller.kube import SERVICES, Object
-from tests.cloud_controller.clock import Clock
+from tests.clock import Clock
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import ApiServer, WritesLeft
 from tests.cloud_controller.clouds.mycloud.services import web
 from tests.cloud_controller.clouds.mycloud.test_load_balancer_any_history import Process

@@ -16,7 +16,7 @@ from cloud_controller.controllers.service.timing import (
     Round,
     poll_interval,
 )
-from tests.cloud_controller.clock import Clock
+from tests.clock import Clock
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from local.mycloud.balancer.health import Verdict
 from local.mycloud.balancer.schedulers import Candidate, LeastConnections, RoundRobin
 from local.mycloud.balancer.sources import SourceRanges
 from local.token_bucket import TokenBucket
-from tests.local.clock import Clock
+from tests.clock import Clock
 
 A, B, C = ("127.0.0.2", 1), ("127.0.0.3", 1), ("127.0.0.4", 1)
 
